@@ -1,0 +1,2 @@
+//! ATA: what the sectors of a drive mean. Pure functions over bytes.
+#![deny(clippy::indexing_slicing)]

@@ -1,0 +1,13 @@
+//! drivethru operates the drive *behind* a USB bridge.
+#![deny(unsafe_code)]
+
+pub mod ata;
+pub mod nvme;
+pub mod scsi;
+pub mod sim;
+pub mod sys;
+pub mod text;
+pub mod time;
+pub mod transport;
+pub mod units;
+pub mod wire;

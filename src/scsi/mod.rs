@@ -1,0 +1,2 @@
+//! SCSI: command blocks, sense, INQUIRY, VPD pages, logs and capacity. Bytes to meaning and back; no I/O.
+#![deny(clippy::indexing_slicing)]

@@ -1,0 +1,70 @@
+//! What the operating system knows about a device without anybody touching it.
+
+use serde::Serialize;
+
+/// The USB side of a device, from sysfs or from the simulator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct UsbFacts {
+    /// idVendor.
+    pub vid: u16,
+    /// idProduct.
+    pub pid: u16,
+    /// bcdDevice: the bridge's firmware revision, as far as vendors keep it.
+    pub bcd_device: u16,
+    /// iManufacturer, untrusted.
+    pub manufacturer: Option<String>,
+    /// iProduct, untrusted.
+    pub product: Option<String>,
+    /// iSerialNumber, untrusted.
+    pub serial: Option<String>,
+    /// Bus and port path, `2-1.3`.
+    pub port: Option<String>,
+    /// Signalling rate in Mbit/s: 480, 5000, 10000, 20000.
+    pub speed_mbit_s: Option<u32>,
+    /// bInterfaceProtocol of the alternate setting in use: 50h BOT, 62h UAS.
+    pub interface_protocol: Option<u8>,
+    /// bMaxPower in mA.
+    pub max_power_ma: Option<u32>,
+}
+
+/// What the kernel cached of the SCSI target when it found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ScsiFacts {
+    /// T10 vendor identification, untrusted.
+    pub vendor: Option<String>,
+    /// Product identification, untrusted.
+    pub product: Option<String>,
+    /// Product revision level, untrusted.
+    pub revision: Option<String>,
+    /// Peripheral device type, 00h for a disk.
+    pub peripheral_type: Option<u8>,
+    /// Raw standard INQUIRY data.
+    #[serde(skip)]
+    pub inquiry: Option<Vec<u8>>,
+    /// Raw VPD pages that the kernel read, by page code.
+    #[serde(skip)]
+    pub vpd_pages: std::collections::BTreeMap<u8, Vec<u8>>,
+}
+
+/// Everything known about a device before the first command is sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct NodeFacts {
+    /// Block device node, `/dev/sdb`.
+    pub block_node: Option<String>,
+    /// SCSI generic node, `/dev/sg2`.
+    pub sg_node: Option<String>,
+    /// Host, channel, target, LUN: `6:0:0:0`.
+    pub hctl: Option<String>,
+    /// The driver of the host: `uas`, `usb-storage`, `ahci`, `sim`.
+    pub driver: Option<String>,
+    /// Size in bytes as the block layer sees it.
+    pub size_bytes: Option<u64>,
+    /// Logical block size of the block layer, bytes.
+    pub logical_block_bytes: Option<u32>,
+    /// USB facts, absent when the device is not behind USB.
+    pub usb: Option<UsbFacts>,
+    /// SCSI facts.
+    pub scsi: ScsiFacts,
+    /// Runtime power state of the device and, behind USB, of the bridge: `active`, `suspended`, ...
+    pub runtime_status: Option<String>,
+}

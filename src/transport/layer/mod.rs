@@ -1,0 +1,3 @@
+//! Wrappers that are transports themselves.
+
+pub mod name;

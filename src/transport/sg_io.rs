@@ -1,0 +1,1 @@
+//! Linux SG_IO.
