@@ -1,9 +1,13 @@
-//! What the operating system knows about a device without anybody touching it.
+//! What the operating system knows about a device without anybody touching it, and the lock that keeps two of us apart.
 
-use serde::Serialize;
+pub mod lock;
+pub mod sysfs;
+
+use serde::{Deserialize, Serialize};
 
 /// The USB side of a device, from sysfs or from the simulator.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UsbFacts {
     /// idVendor.
     pub vid: u16,
@@ -28,7 +32,8 @@ pub struct UsbFacts {
 }
 
 /// What the kernel cached of the SCSI target when it found it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ScsiFacts {
     /// T10 vendor identification, untrusted.
     pub vendor: Option<String>,
@@ -39,20 +44,25 @@ pub struct ScsiFacts {
     /// Peripheral device type, 00h for a disk.
     pub peripheral_type: Option<u8>,
     /// Raw standard INQUIRY data.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub inquiry: Option<Vec<u8>>,
     /// Raw VPD pages that the kernel read, by page code.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub vpd_pages: std::collections::BTreeMap<u8, Vec<u8>>,
 }
 
 /// Everything known about a device before the first command is sent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeFacts {
     /// Block device node, `/dev/sdb`.
     pub block_node: Option<String>,
     /// SCSI generic node, `/dev/sg2`.
     pub sg_node: Option<String>,
+    /// Partition number when the name was a partition's; the other fields describe the whole disk.
+    pub partition: Option<u32>,
+    /// `removable` flag of the block layer.
+    pub removable: Option<bool>,
     /// Host, channel, target, LUN: `6:0:0:0`.
     pub hctl: Option<String>,
     /// The driver of the host: `uas`, `usb-storage`, `ahci`, `sim`.
@@ -63,6 +73,8 @@ pub struct NodeFacts {
     pub logical_block_bytes: Option<u32>,
     /// USB facts, absent when the device is not behind USB.
     pub usb: Option<UsbFacts>,
+    /// Module parameter `usb-storage.quirks` of the running kernel for this VID:PID, as letters.
+    pub kernel_quirks: Option<String>,
     /// SCSI facts.
     pub scsi: ScsiFacts,
     /// Runtime power state of the device and, behind USB, of the bridge: `active`, `suspended`, ...
