@@ -1,2 +1,6 @@
 //! SCSI: command blocks, sense, INQUIRY, VPD pages, logs and capacity. Bytes to meaning and back; no I/O.
 #![deny(clippy::indexing_slicing)]
+
+pub mod asc;
+pub mod registers;
+pub mod sense;
