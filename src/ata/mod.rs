@@ -2,4 +2,5 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod commands;
+pub mod identify;
 pub mod power;
