@@ -2,5 +2,11 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 pub mod asc;
+pub mod capacity;
+pub mod cdb;
+pub mod designator;
+pub mod inquiry;
+pub mod log;
 pub mod registers;
 pub mod sense;
+pub mod vpd;
