@@ -2,12 +2,37 @@
 //!
 //! Written from the standards by its own code. It imports only the leaves (`units`, `text`, `time`, `sys`, `wire`), never
 //! `scsi`, `bridge`, `ata` or `nvme`: an encoder shared with the product would turn a mistake made twice into a passing test.
+//!
+//! A [`Target`] is what a host sees of one device: it runs a CDB to its end on a virtual clock. Inside, a bridge takes the
+//! CDB apart and works a drive through its registers; the drive holds a sparse medium, a power state and a thermal model.
+#![deny(clippy::indexing_slicing)]
+
+mod bridge;
+mod buf;
+mod drive;
+mod facts;
+mod heat;
+mod media;
+mod profiles;
+mod rng;
+mod spec;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
+use self::bridge::{Bridge, Fate, Inner};
+use self::buf::{byte, put8};
+use self::profiles::{Profile, SenseCap};
 use crate::sys::NodeFacts;
-use crate::time::VirtualClock;
+use crate::time::{Clock, VirtualClock};
+
+/// Entries that the command log keeps at most; then the older half goes.
+const LOG_LIMIT: usize = 1 << 17;
+
+/// How long the host's error recovery takes after a time-out.
+const RECOVERY: Duration = Duration::from_secs(1);
 
 /// What a simulated target did with one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +57,38 @@ pub enum Reply {
     Gone,
 }
 
+/// One command that reached the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogEntry {
+    /// Its bytes.
+    #[serde(serialize_with = "as_hex")]
+    pub cdb: Vec<u8>,
+    /// When it came, on the virtual clock.
+    #[serde(rename = "at_us", serialize_with = "as_micros")]
+    pub at: Duration,
+    /// SCSI status, absent where no answer came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u8>,
+}
+
+fn as_hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&crate::text::hex(bytes))
+}
+
+fn as_micros<S: Serializer>(at: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(at.as_micros()).unwrap_or(u64::MAX))
+}
+
 /// One simulated drive behind one simulated bridge.
 #[derive(Debug)]
-pub struct Target {}
+pub struct Target {
+    profile: Profile,
+    bridge: Bridge,
+    clock: Arc<VirtualClock>,
+    log: Vec<LogEntry>,
+    log_dropped: u64,
+    long_sense: bool,
+}
 
 /// A `sim:` name that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +99,7 @@ pub struct SpecError {
 }
 
 /// One line of `drivethru sim list`.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProfileSummary {
     /// The name after `sim:`.
     pub name: String,
@@ -57,9 +111,38 @@ pub struct ProfileSummary {
     pub bridge: String,
 }
 
+/// A profile in full, for `drivethru sim show`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProfileDocument {
+    #[serde(flatten)]
+    profile: Profile,
+}
+
 /// All built-in profiles, in the order of their names.
 pub fn profiles() -> Vec<ProfileSummary> {
-    Vec::new()
+    profiles::names()
+        .filter_map(|name| profiles::load(name).ok())
+        .map(|p| ProfileSummary {
+            drive: p.drive.map_or_else(|| "native flash".to_owned(), |d| d.model),
+            name: p.name,
+            title: p.title,
+            bridge: p.bridge.chip,
+        })
+        .collect()
+}
+
+/// The options that may follow a profile's name, each with what it takes and does.
+pub fn options() -> &'static [(&'static str, &'static str)] {
+    spec::OPTIONS
+}
+
+/// One profile in full, with the options of `spec` applied.
+///
+/// # Errors
+/// An unknown profile or option, with the known ones in the text.
+pub fn show(spec: &str) -> Result<ProfileDocument, SpecError> {
+    let (profile, _) = spec::parse(spec)?;
+    Ok(ProfileDocument { profile })
 }
 
 impl Target {
@@ -68,29 +151,128 @@ impl Target {
     /// # Errors
     /// An unknown profile or option, with the known ones in the text.
     pub fn open(spec: &str) -> Result<Self, SpecError> {
-        Err(SpecError {
-            why: format!("unknown profile {spec:?}"),
+        let (profile, options) = spec::parse(spec)?;
+        let bridge = Bridge::new(&profile, &options);
+        Ok(Self {
+            // A host that reads SPC-3 or later in INQUIRY asks for long sense from the start.
+            long_sense: profile.bridge.version >= 5,
+            profile,
+            bridge,
+            clock: Arc::new(VirtualClock::new()),
+            log: Vec::new(),
+            log_dropped: 0,
         })
     }
 
     /// Runs one command to its end on the virtual clock.
-    pub fn command(
-        &mut self,
-        _cdb: &[u8],
-        _data_out: &[u8],
-        _in_len_bytes: usize,
-        _timeout: Duration,
-    ) -> Reply {
-        Reply::Gone
+    pub fn command(&mut self, cdb: &[u8], data_out: &[u8], in_len_bytes: usize, timeout: Duration) -> Reply {
+        let at = self.clock.now();
+        let (answer, elapsed) = self.bridge.execute(cdb, data_out, in_len_bytes, at);
+        let reply = match answer.fate {
+            Fate::Gone => Reply::Gone,
+            Fate::Answered if elapsed <= timeout => {
+                self.clock.advance(elapsed);
+                Reply::Answered {
+                    status: answer.status,
+                    sense: self.cap_sense(cdb, answer.status, answer.sense),
+                    data: answer.data,
+                    elapsed,
+                }
+            }
+            Fate::Answered | Fate::NoAnswer => {
+                let elapsed = timeout.saturating_add(RECOVERY);
+                self.clock.advance(elapsed);
+                Reply::TimedOut { elapsed }
+            }
+        };
+        if self.log.len() >= LOG_LIMIT {
+            self.log.drain(..LOG_LIMIT / 2);
+            self.log_dropped += (LOG_LIMIT / 2) as u64;
+        }
+        self.log.push(LogEntry {
+            cdb: cdb.to_vec(),
+            at,
+            status: match &reply {
+                Reply::Answered { status, .. } => Some(*status),
+                Reply::TimedOut { .. } | Reply::Gone => None,
+            },
+        });
+        reply
+    }
+
+    /// What the host's driver lets through of the sense data.
+    fn cap_sense(&mut self, cdb: &[u8], status: u8, mut sense: Vec<u8>) -> Vec<u8> {
+        match self.profile.bridge.sense_cap {
+            SenseCap::Full => {}
+            SenseCap::Eighteen => cut_sense(&mut sense),
+            SenseCap::Learn if self.long_sense => {}
+            SenseCap::Learn => {
+                let pass_through = matches!(byte(cdb, 0), 0x85 | 0xa1);
+                let longer = byte(&sense, 7) > 10;
+                if (pass_through && status == 0 && byte(cdb, 2) & 0x20 == 0) || longer {
+                    self.long_sense = true;
+                }
+                cut_sense(&mut sense);
+            }
+        }
+        sense
     }
 
     /// The clock that all of this target's time passes on.
     pub fn clock(&self) -> Arc<VirtualClock> {
-        Arc::new(VirtualClock::new())
+        Arc::clone(&self.clock)
     }
 
     /// What a kernel would have cached about it when it was plugged in.
     pub fn facts(&self) -> NodeFacts {
-        NodeFacts::default()
+        facts::node_facts(&self.profile, &self.bridge)
+    }
+
+    /// Every command that reached the target, oldest first; a very long run drops the oldest.
+    pub fn log(&self) -> &[LogEntry] {
+        &self.log
+    }
+
+    /// How many of the oldest entries the log has dropped.
+    pub fn log_dropped(&self) -> u64 {
+        self.log_dropped
+    }
+
+    /// Forgets the log.
+    pub fn clear_log(&mut self) {
+        self.log.clear();
+        self.log_dropped = 0;
+    }
+
+    /// How often a command had to wake the drive from standby or sleep.
+    pub fn wakes(&self) -> u64 {
+        match self.bridge.inner() {
+            Inner::Ata(drive) => drive.wakes(),
+            Inner::Flash(_) => 0,
+        }
+    }
+
+    /// The drive's power state: `active`, `idle`, `standby` or `sleep`.
+    pub fn power_state(&self) -> &'static str {
+        match self.bridge.inner() {
+            Inner::Ata(drive) => drive.mode().word(),
+            Inner::Flash(_) => "active",
+        }
+    }
+
+    /// Logical blocks that are trimmed and not written since.
+    pub fn trimmed_blocks(&self) -> u64 {
+        self.bridge.trimmed_sectors()
     }
 }
+
+/// 18 bytes and no more, with the length byte made to fit, as Linux usb-storage does.
+fn cut_sense(sense: &mut Vec<u8>) {
+    if sense.len() > 18 {
+        sense.truncate(18);
+        put8(sense, 7, 10);
+    }
+}
+
+#[cfg(test)]
+mod tests;

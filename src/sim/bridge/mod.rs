@@ -1,0 +1,241 @@
+//! A USB bridge: SCSI commands in, the drive's answers out.
+
+mod block;
+mod inquiry;
+mod passthrough;
+pub mod sense;
+
+use std::time::Duration;
+
+use self::sense::Code;
+use super::buf::byte;
+use super::drive::transfer::Flash;
+use super::drive::{AtaDrive, Registers, speed_model};
+use super::media::Media;
+use super::profiles::{BridgeProfile, Profile};
+use super::spec::{Fault, Options};
+
+/// What is behind the bridge.
+#[derive(Debug)]
+pub enum Inner {
+    Ata(Box<AtaDrive>),
+    Flash(Box<Flash>),
+}
+
+/// What became of a command on its way back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Answered,
+    NoAnswer,
+    Gone,
+}
+
+/// What the bridge sends back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u8,
+    pub sense: Vec<u8>,
+    pub data: Vec<u8>,
+    pub fate: Fate,
+    /// Time beyond the drive's own.
+    pub extra: Duration,
+}
+
+impl Answer {
+    fn good(data: Vec<u8>) -> Self {
+        Self {
+            status: 0,
+            sense: Vec::new(),
+            data,
+            fate: Fate::Answered,
+            extra: Duration::ZERO,
+        }
+    }
+
+    fn check(code: Code) -> Self {
+        Self {
+            status: 0x02,
+            sense: sense::fixed(code),
+            ..Self::good(Vec::new())
+        }
+    }
+
+    fn invalid_field(cdb_byte: u8) -> Self {
+        Self {
+            status: 0x02,
+            sense: sense::fixed_at(Code::INVALID_FIELD, cdb_byte),
+            ..Self::good(Vec::new())
+        }
+    }
+}
+
+/// The bridge with what is behind it.
+#[derive(Debug)]
+pub struct Bridge {
+    profile: BridgeProfile,
+    usb_serial: String,
+    physical_sector_bytes: u64,
+    inner: Inner,
+    fault: Option<Fault>,
+    last: Option<(Registers, bool)>,
+    stopped: bool,
+    unit_attention: bool,
+    becoming_ready: u32,
+    gone: bool,
+}
+
+impl Bridge {
+    /// Builds bridge and drive.
+    pub fn new(profile: &Profile, options: &Options) -> Self {
+        let inner = match &profile.drive {
+            Some(drive) => Inner::Ata(Box::new(AtaDrive::new(profile, drive.clone(), options))),
+            None => {
+                let m = &profile.medium;
+                let media = Media::new(m.sectors, m.logical_sector_bytes, None, options.keep_payload);
+                Inner::Flash(Box::new(Flash::new(media, speed_model(profile, options))))
+            }
+        };
+        Self {
+            profile: profile.bridge.clone(),
+            usb_serial: profile.usb.serial.clone(),
+            physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
+            inner,
+            fault: options.fault,
+            last: None,
+            stopped: false,
+            unit_attention: options.unit_attention,
+            becoming_ready: options.becoming_ready,
+            gone: false,
+        }
+    }
+
+    /// What is behind it.
+    pub fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// Lets time pass behind the bridge.
+    pub fn catch_up(&mut self, now: Duration) {
+        match &mut self.inner {
+            Inner::Ata(drive) => drive.catch_up(now),
+            Inner::Flash(flash) => flash.catch_up(now),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        match &self.inner {
+            Inner::Ata(drive) => drive.now(),
+            Inner::Flash(flash) => flash.now(),
+        }
+    }
+
+    fn medium(&self) -> &Media {
+        match &self.inner {
+            Inner::Ata(drive) => drive.medium(),
+            Inner::Flash(flash) => &flash.medium,
+        }
+    }
+
+    /// Logical blocks.
+    pub fn sectors(&self) -> u64 {
+        self.medium().sectors()
+    }
+
+    /// Bytes per logical block.
+    pub fn sector_bytes(&self) -> u64 {
+        self.medium().sector_bytes()
+    }
+
+    /// Blocks that are trimmed at present.
+    pub fn trimmed_sectors(&self) -> u64 {
+        self.medium().trimmed_sectors()
+    }
+
+    /// The largest READ or WRITE: 32 MiB.
+    fn max_transfer_blocks(&self) -> u64 {
+        (32 << 20) / self.sector_bytes().max(1)
+    }
+
+    /// Ranges in the largest DATA SET MANAGEMENT.
+    fn unmap_ranges(&self) -> u64 {
+        match &self.inner {
+            Inner::Ata(drive) => drive
+                .profile()
+                .trim
+                .as_ref()
+                .map_or(0, |t| 64 * u64::from(t.max_blocks)),
+            Inner::Flash(_) => 0,
+        }
+    }
+
+    fn trimmed_reads_zero(&self) -> bool {
+        match &self.inner {
+            Inner::Ata(drive) => drive.profile().trim.as_ref().is_some_and(|t| t.zeroes),
+            Inner::Flash(_) => false,
+        }
+    }
+
+    /// Runs one command at `now`; returns the answer and what it took.
+    pub fn execute(
+        &mut self,
+        cdb: &[u8],
+        data_out: &[u8],
+        in_len: usize,
+        now: Duration,
+    ) -> (Answer, Duration) {
+        self.catch_up(now);
+        if self.gone {
+            let answer = Answer {
+                fate: Fate::Gone,
+                ..Answer::good(Vec::new())
+            };
+            return (answer, Duration::ZERO);
+        }
+        let before = self.now();
+        let mut answer = self.dispatch(cdb, data_out, in_len);
+        answer.data.truncate(in_len);
+        self.gone = answer.fate == Fate::Gone;
+        let took = self.now().saturating_sub(before);
+        let command = Duration::from_micros(self.profile.command_us);
+        // Moving data hides the fixed cost of a command behind the transfer before it.
+        let elapsed = took.max(command).saturating_add(answer.extra);
+        (answer, elapsed)
+    }
+
+    fn dispatch(&mut self, cdb: &[u8], data_out: &[u8], in_len: usize) -> Answer {
+        let opcode = byte(cdb, 0);
+        // INQUIRY, REQUEST SENSE and REPORT LUNS are answered in every state.
+        if !matches!(opcode, 0x12 | 0x03 | 0xa0) {
+            if self.unit_attention {
+                self.unit_attention = false;
+                return Answer::check(Code::POWER_ON);
+            }
+            if self.becoming_ready > 0 {
+                self.becoming_ready -= 1;
+                return Answer::check(Code::BECOMING_READY);
+            }
+        }
+        let long = self.profile.sixteen_byte_block_commands;
+        match opcode {
+            0x00 => self.test_unit_ready(),
+            0x03 => self.request_sense(cdb),
+            0x12 => self.inquiry(cdb),
+            0x1a | 0x5a => self.mode_sense(cdb),
+            0x1b => self.start_stop(cdb),
+            0x25 => self.read_capacity_10(),
+            0x28 | 0x2a => self.read_write(cdb, data_out, in_len),
+            0x88 | 0x8a if long => self.read_write(cdb, data_out, in_len),
+            0x35 => self.synchronize_cache(),
+            0x91 if long => self.synchronize_cache(),
+            0x42 => self.unmap(cdb, data_out),
+            0x93 if long => self.write_same(cdb, data_out),
+            0x4d => self.log_sense(cdb),
+            0x9e if long && byte(cdb, 1) & 0x1f == 0x10 => self.read_capacity_16(cdb),
+            // One logical unit, number 0.
+            0xa0 => Answer::good(vec![0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            0x1e => Answer::good(Vec::new()),
+            0x85 | 0xa1 if self.takes_pass_through(opcode) => self.pass_through(cdb, data_out, in_len),
+            _ => Answer::check(Code::INVALID_OPCODE),
+        }
+    }
+}

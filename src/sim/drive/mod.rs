@@ -1,0 +1,518 @@
+//! An ATA drive at register level: a taskfile in, registers and data out.
+
+mod devstat;
+mod identify;
+mod logs;
+pub mod power;
+mod sct;
+mod smart;
+pub mod transfer;
+
+use std::time::Duration;
+
+use self::power::{Mode, Power};
+use self::sct::Sct;
+use self::smart::Smart;
+use super::heat::{Heat, HeatSetup, Speed};
+use super::media::Media;
+use super::profiles::{DriveProfile, Profile};
+use super::rng::Rng;
+use super::spec::{Fault, Health, Options};
+
+/// Device ready, seek complete.
+const READY: u8 = 0x50;
+/// The same with ERR.
+const FAILED: u8 = 0x51;
+/// Command aborted.
+const ABRT: u8 = 0x04;
+/// Address not found.
+const IDNF: u8 = 0x10;
+
+/// The registers that a host writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taskfile {
+    pub features: u16,
+    pub count: u16,
+    /// 48 bits; a 28-bit command has its top four in `device`.
+    pub lba: u64,
+    pub device: u8,
+    pub command: u8,
+}
+
+/// The registers that a host reads back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    pub error: u8,
+    pub count: u16,
+    pub lba: u64,
+    pub device: u8,
+    pub status: u8,
+}
+
+impl Registers {
+    /// Whether ERR or DF is set.
+    pub fn failed(&self) -> bool {
+        self.status & 0x21 != 0
+    }
+}
+
+/// How a command moves its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nature {
+    NonData,
+    PioIn,
+    PioOut,
+    DmaIn,
+    DmaOut,
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub registers: Registers,
+    pub data: Vec<u8>,
+}
+
+/// Counters that live.
+#[derive(Debug, Default)]
+struct Counters {
+    power_on_minutes: u64,
+    power_cycles: u64,
+    sectors_written: u64,
+    sectors_read: u64,
+    write_commands: u64,
+    read_commands: u64,
+    unsafe_shutdowns: u64,
+    percent_used: u64,
+    reallocated: u64,
+    spin_ups: u64,
+    load_cycles: u64,
+    crc_errors: u64,
+    resets: u64,
+}
+
+/// The drive.
+#[derive(Debug)]
+pub struct AtaDrive {
+    profile: DriveProfile,
+    physical_sector_bytes: u64,
+    medium: Media,
+    speed: Speed,
+    power: Power,
+    smart: Smart,
+    sct: Sct,
+    counters: Counters,
+    health: Health,
+    pinned_c: Option<i8>,
+    write_cache: bool,
+    look_ahead: bool,
+    next_lba: u64,
+    now: Duration,
+}
+
+/// The speed and heat model of a profile.
+pub fn speed_model(profile: &Profile, options: &Options) -> Speed {
+    let rng = match options.seed {
+        Some(seed) => Rng::from_seed(seed),
+        None => Rng::from_name(&profile.name),
+    };
+    let heat = profile.thermal.clone().map(|thermal| {
+        let asleep = matches!(options.power, Mode::Standby | Mode::Sleep);
+        let start_w = match thermal.standby_w {
+            Some(standby) if asleep => standby,
+            _ => thermal.idle_w,
+        };
+        Heat::new(HeatSetup {
+            thermal,
+            levels: profile.throttle.clone(),
+            ambient_c: profile.ambient_c,
+            start_w,
+        })
+    });
+    Speed::new(profile.medium.rates, profile.noise.clone(), rng, heat)
+}
+
+impl AtaDrive {
+    /// A drive as the profile and the options say.
+    pub fn new(profile: &Profile, drive: DriveProfile, options: &Options) -> Self {
+        let fill = drive.trim.as_ref().and_then(|t| {
+            if t.zeroes {
+                Some(0)
+            } else {
+                t.deterministic.then_some(0xff)
+            }
+        });
+        let c = &drive.counters;
+        let counters = Counters {
+            power_on_minutes: c.power_on_minutes,
+            power_cycles: c.power_cycles,
+            sectors_written: c.sectors_written,
+            sectors_read: c.sectors_read,
+            write_commands: c.sectors_written / 128,
+            read_commands: c.sectors_read / 128,
+            unsafe_shutdowns: c.unsafe_shutdowns,
+            percent_used: c.percent_used,
+            reallocated: c.reallocated,
+            spin_ups: c.spin_ups,
+            load_cycles: c.load_cycles,
+            crc_errors: c.crc_errors,
+            resets: 0,
+        };
+        let pinned_c = match options.fault {
+            Some(Fault::GarbageTemp) => Some(127),
+            _ => options.temp_c,
+        };
+        Self {
+            physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
+            medium: Media::new(
+                profile.medium.sectors,
+                profile.medium.logical_sector_bytes,
+                fill,
+                options.keep_payload,
+            ),
+            speed: speed_model(profile, options),
+            power: Power::new(
+                options.power,
+                drive.standby_timer_s.map(Duration::from_secs),
+                Duration::from_millis(drive.spin_up_ms),
+            ),
+            smart: Smart::new(),
+            sct: Sct::new(),
+            counters,
+            health: options.health,
+            pinned_c,
+            write_cache: true,
+            look_ahead: true,
+            next_lba: 0,
+            now: Duration::ZERO,
+            profile: drive,
+        }
+    }
+
+    /// Lets time pass up to `now`: cooling, history samples, the standby timer, self-tests.
+    pub fn catch_up(&mut self, now: Duration) {
+        self.sct.skip_towards(now);
+        while self.now < now {
+            let mut next = now.min(self.sct.next_sample().max(self.now));
+            if let Some(at) = self.power.standby_at() {
+                next = next.min(at.max(self.now));
+            }
+            self.speed
+                .rest(next.saturating_sub(self.now), self.power.asleep());
+            self.now = next;
+            if self.power.standby_at().is_some_and(|at| at <= next) && !self.smart.self_test_running() {
+                self.power.enter(Mode::Standby, next);
+            } else if self.power.standby_at().is_some_and(|at| at <= next) {
+                self.power.enter(Mode::Active, next);
+            }
+            if self.sct.next_sample() <= next {
+                let celsius = self.temperature_c();
+                self.sct.sample(celsius);
+            }
+            self.settle_self_test();
+        }
+    }
+
+    /// The drive's clock.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    fn spend(&mut self, how_long: Duration) {
+        self.catch_up(self.now.saturating_add(how_long));
+    }
+
+    fn wake(&mut self) {
+        let took = self.power.wake(self.now);
+        self.spend(took);
+    }
+
+    /// Spin-ups that a command caused.
+    pub fn wakes(&self) -> u64 {
+        self.power.wakes()
+    }
+
+    /// The power state.
+    pub fn mode(&self) -> Mode {
+        self.power.mode()
+    }
+
+    /// Whether the medium is at rest.
+    pub fn asleep(&self) -> bool {
+        self.power.asleep()
+    }
+
+    /// The medium, for its size and for tests.
+    pub fn medium(&self) -> &Media {
+        &self.medium
+    }
+
+    /// The static part.
+    pub fn profile(&self) -> &DriveProfile {
+        &self.profile
+    }
+
+    /// World wide name.
+    pub fn wwn(&self) -> u64 {
+        u64::from_str_radix(&self.profile.wwn, 16).unwrap_or_default()
+    }
+
+    /// IDENTIFY DEVICE data without asking, as a bridge caches it.
+    pub fn identify_page(&self) -> Vec<u8> {
+        identify::page(self)
+    }
+
+    /// What the sensor shows, if there is one.
+    pub fn temperature_c(&self) -> Option<i8> {
+        self.pinned_c
+            .or_else(|| Some(self.speed.heat.as_ref()?.sensor_c().clamp(-127.0, 127.0) as i8))
+    }
+
+    fn extremes_c(&self) -> (i8, i8) {
+        match (self.pinned_c, &self.speed.heat) {
+            (Some(pinned), _) => (pinned, pinned),
+            (None, Some(heat)) => {
+                let (low, high) = heat.extremes_c();
+                (low.clamp(-127.0, 127.0) as i8, high.clamp(-127.0, 127.0) as i8)
+            }
+            (None, None) => (0, 0),
+        }
+    }
+
+    fn power_on_hours(&self) -> u64 {
+        (self.counters.power_on_minutes + self.now.as_secs() / 60) / 60
+    }
+
+    fn percent_used(&self) -> u64 {
+        match self.health {
+            Health::Worn => self.counters.percent_used.max(112),
+            _ => self.counters.percent_used,
+        }
+    }
+
+    fn reallocated(&self) -> u64 {
+        match self.health {
+            Health::Failing => self.counters.reallocated.max(1840),
+            _ => self.counters.reallocated,
+        }
+    }
+
+    /// A hardware or software reset by the bridge.
+    pub fn reset(&mut self) {
+        self.counters.resets += 1;
+        if self.power.mode() == Mode::Sleep {
+            self.power.enter(Mode::Standby, self.now);
+        }
+        self.spend(Duration::from_millis(400));
+    }
+
+    /// How the command moves data; `None` for a command that is not there.
+    pub fn nature(&self, tf: &Taskfile) -> Option<Nature> {
+        Some(match tf.command {
+            0xec | 0x20 | 0x24 => Nature::PioIn,
+            0xc8 | 0x25 => Nature::DmaIn,
+            0x30 | 0x34 => Nature::PioOut,
+            0xca | 0x35 => Nature::DmaOut,
+            0x2f if self.profile.gpl => Nature::PioIn,
+            0x47 if self.profile.gpl => Nature::DmaIn,
+            0x3f if self.profile.gpl => Nature::PioOut,
+            0x57 if self.profile.gpl => Nature::DmaOut,
+            0x06 if self.profile.trim.is_some() => Nature::DmaOut,
+            0xb0 => match tf.features & 0xff {
+                0xd0 | 0xd1 | 0xd5 => Nature::PioIn,
+                0xd6 => Nature::PioOut,
+                0xd2..=0xd4 | 0xd8..=0xdb => Nature::NonData,
+                _ => return None,
+            },
+            0xe5 | 0x98 | 0xe0 | 0x94 | 0xe1 | 0x95 | 0xe2 | 0x96 | 0xe3 | 0x97 | 0xe6 | 0x99 | 0xe7
+            | 0xea | 0x40 | 0x42 | 0xf8 | 0x27 | 0xef => Nature::NonData,
+            _ => return None,
+        })
+    }
+
+    /// Runs one command. The drive's clock moves by what it takes.
+    pub fn execute(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
+        if self.power.mode() == Mode::Sleep {
+            self.reset();
+        }
+        if self.nature(tf).is_none() {
+            return abort(tf);
+        }
+        match tf.command {
+            0xec => done(tf, identify::page(self)),
+            0xb0 => self.smart_command(tf, data_out),
+            0x2f | 0x47 => {
+                let log = tf.lba as u8;
+                let page = (tf.lba >> 8 & 0xff | tf.lba >> 24 & 0xff00) as u16;
+                self.log_read(tf, true, log, page, tf.count)
+            }
+            0x3f | 0x57 => self.log_write(tf, tf.lba as u8, data_out),
+            0xe5 | 0x98 => {
+                let mut outcome = done(tf, Vec::new());
+                outcome.registers.count = self.power.check_power_mode();
+                outcome
+            }
+            0xe0 | 0x94 => self.go(tf, Mode::Standby),
+            0xe1 | 0x95 => self.go(tf, Mode::Idle),
+            0xe2 | 0x96 | 0xe3 | 0x97 => {
+                self.power.set_timer(tf.count as u8);
+                let mode = if matches!(tf.command, 0xe2 | 0x96) {
+                    Mode::Standby
+                } else {
+                    Mode::Idle
+                };
+                self.go(tf, mode)
+            }
+            0xe6 | 0x99 => self.go(tf, Mode::Sleep),
+            0xf8 | 0x27 => self.native_max(tf),
+            0xef => self.set_features(tf),
+            0x06 => self.trim(tf, data_out),
+            _ => self.media_command(tf, data_out),
+        }
+    }
+
+    fn go(&mut self, tf: &Taskfile, mode: Mode) -> Outcome {
+        if mode == Mode::Idle {
+            self.wake();
+        }
+        self.power.enter(mode, self.now);
+        done(tf, Vec::new())
+    }
+
+    fn native_max(&mut self, tf: &Taskfile) -> Outcome {
+        let mut last = self.medium.sectors().saturating_sub(1);
+        let mut outcome = done(tf, Vec::new());
+        if tf.command == 0xf8 {
+            last = last.min(0x0fff_fffe);
+            outcome.registers.device = tf.device & 0xf0 | (last >> 24 & 0x0f) as u8;
+            last &= 0x00ff_ffff;
+        }
+        outcome.registers.lba = last;
+        outcome
+    }
+
+    fn set_features(&mut self, tf: &Taskfile) -> Outcome {
+        match tf.features & 0xff {
+            0x02 => self.write_cache = true,
+            0x82 => self.write_cache = false,
+            0xaa => self.look_ahead = true,
+            0x55 => self.look_ahead = false,
+            _ => return abort(tf),
+        }
+        done(tf, Vec::new())
+    }
+
+    fn log_read(&mut self, tf: &Taskfile, gpl: bool, log: u8, first: u16, count: u16) -> Outcome {
+        if log != 0xe0 {
+            self.wake();
+        }
+        match self.read_log(gpl, log, first, count) {
+            Some(data) => done(tf, data),
+            None => abort(tf),
+        }
+    }
+
+    fn log_write(&mut self, tf: &Taskfile, log: u8, data_out: &[u8]) -> Outcome {
+        if log != 0xe0 || self.profile.sct & 1 == 0 || tf.count != 1 || data_out.len() < 512 {
+            return abort(tf);
+        }
+        match self.sct_command(data_out) {
+            Ok(value) => {
+                let mut outcome = done(tf, Vec::new());
+                if let Some(value) = value {
+                    outcome.registers.count = value & 0xff;
+                    outcome.registers.lba = outcome.registers.lba & !0xff | u64::from(value >> 8);
+                }
+                outcome
+            }
+            Err(()) => abort(tf),
+        }
+    }
+
+    fn smart_command(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
+        let subcommand = tf.features & 0xff;
+        let signed = tf.lba >> 8 & 0xffff == 0xc24f;
+        if !signed || !(self.smart.enabled || subcommand == 0xd8) {
+            return abort(tf);
+        }
+        let low = tf.lba as u8;
+        match subcommand {
+            0xd0 | 0xd1 => {
+                self.wake();
+                let data = if subcommand == 0xd0 {
+                    self.smart_data()
+                } else {
+                    self.smart_thresholds()
+                };
+                done(tf, data)
+            }
+            0xd5 => self.log_read(tf, false, low, 0, tf.count & 0xff),
+            0xd6 => {
+                let narrow = Taskfile {
+                    count: tf.count & 0xff,
+                    ..*tf
+                };
+                self.log_write(&narrow, low, data_out)
+            }
+            0xd4 => {
+                self.wake();
+                if self.execute_offline(low) {
+                    done(tf, Vec::new())
+                } else {
+                    abort(tf)
+                }
+            }
+            0xd8 | 0xd9 => {
+                self.smart.enabled = subcommand == 0xd8;
+                done(tf, Vec::new())
+            }
+            0xda => {
+                let mut outcome = done(tf, Vec::new());
+                if self.health == Health::Failing {
+                    outcome.registers.lba = tf.lba & !0xff_ff00 | 0x2c_f400;
+                }
+                outcome
+            }
+            0xdb => match tf.count & 0xff {
+                0xf8 | 0x00 => {
+                    self.smart.auto_offline = tf.count & 0xff == 0xf8;
+                    done(tf, Vec::new())
+                }
+                _ => abort(tf),
+            },
+            // Autosave on or off, save now: there is nothing to lose.
+            0xd2 | 0xd3 => done(tf, Vec::new()),
+            _ => abort(tf),
+        }
+    }
+}
+
+fn done(tf: &Taskfile, data: Vec<u8>) -> Outcome {
+    Outcome {
+        registers: Registers {
+            error: 0,
+            count: 0,
+            lba: tf.lba,
+            device: tf.device,
+            status: READY,
+        },
+        data,
+    }
+}
+
+fn fail(tf: &Taskfile, error: u8, lba: u64) -> Outcome {
+    Outcome {
+        registers: Registers {
+            error,
+            count: tf.count,
+            lba,
+            device: tf.device,
+            status: FAILED,
+        },
+        data: Vec::new(),
+    }
+}
+
+fn abort(tf: &Taskfile) -> Outcome {
+    fail(tf, ABRT, tf.lba)
+}

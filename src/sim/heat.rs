@@ -1,0 +1,356 @@
+//! Heat, throttling and speed: a two-node thermal model on the virtual clock.
+//!
+//! Controller and NAND form one node, the case the other, the sensor lags behind the first. Between changes of power the
+//! three equations are linear, so a step of any length is solved exactly; only transfers are cut into steps of at most
+//! 0.1 s, because the throttle level may change in the middle of one.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::rng::Rng;
+
+/// The longest step inside a transfer.
+const TRANSFER_STEP_S: f64 = 0.1;
+
+/// Sensor updates that are followed one by one in a rest before the model jumps to the last one.
+const FOLLOWED_UPDATES: u32 = 16;
+
+/// Which way data goes, for rates, caps and heat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    Read,
+    Write,
+}
+
+/// Electrical and thermal constants of a drive.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thermal {
+    pub idle_w: f64,
+    /// Power in standby and sleep; `idle_w` when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standby_w: Option<f64>,
+    pub active_w: f64,
+    pub write_j_per_gb: f64,
+    pub read_j_per_gb: f64,
+    pub r_die_case_k_w: f64,
+    pub r_case_amb_k_w: f64,
+    pub c_die_j_k: f64,
+    pub c_case_j_k: f64,
+    pub sensor_tau_s: f64,
+    pub sensor_step_c: f64,
+    pub sensor_update_s: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_c: Option<f64>,
+}
+
+/// One step of a firmware's rate cap.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThrottleLevel {
+    pub t_on_c: f64,
+    pub t_off_c: f64,
+    pub write_mb_s: f64,
+    pub read_mb_s: f64,
+}
+
+/// How the rate scatters from second to second.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noise {
+    pub sigma: f64,
+    pub ar1: f64,
+    #[serde(default)]
+    pub dip_prob: f64,
+    #[serde(default)]
+    pub dip_range: Option<(f64, f64)>,
+}
+
+/// What the heat model needs to know.
+#[derive(Debug, Clone)]
+pub struct HeatSetup {
+    pub thermal: Thermal,
+    pub levels: Vec<ThrottleLevel>,
+    pub ambient_c: f64,
+    /// Power that the start is the steady state of.
+    pub start_w: f64,
+}
+
+/// Temperatures and throttle level of one drive.
+#[derive(Debug, Clone)]
+pub struct Heat {
+    thermal: Thermal,
+    levels: Vec<ThrottleLevel>,
+    ambient_c: f64,
+    level: usize,
+    die_c: f64,
+    case_c: f64,
+    lagged_c: f64,
+    shown_c: f64,
+    highest_c: f64,
+    lowest_c: f64,
+    age: Duration,
+}
+
+impl Heat {
+    /// At rest in a steady state, or at `start_c` when the setup gives it.
+    pub fn new(setup: HeatSetup) -> Self {
+        let t = &setup.thermal;
+        let (die_c, case_c) = match t.start_c {
+            Some(start) => (start, start - setup.start_w * t.r_die_case_k_w),
+            None => {
+                let case = setup.ambient_c + setup.start_w * t.r_case_amb_k_w;
+                (case + setup.start_w * t.r_die_case_k_w, case)
+            }
+        };
+        let mut heat = Self {
+            thermal: setup.thermal,
+            levels: setup.levels,
+            ambient_c: setup.ambient_c,
+            level: 0,
+            die_c,
+            case_c,
+            lagged_c: die_c,
+            shown_c: 0.0,
+            highest_c: f64::MIN,
+            lowest_c: f64::MAX,
+            age: Duration::ZERO,
+        };
+        heat.update_sensor();
+        heat
+    }
+
+    /// The temperature that the drive reports, in °C.
+    pub fn sensor_c(&self) -> f64 {
+        self.shown_c
+    }
+
+    /// Lowest and highest reported since the start, in °C.
+    pub fn extremes_c(&self) -> (f64, f64) {
+        (self.lowest_c, self.highest_c)
+    }
+
+    /// The cap of the level in force, in MB/s.
+    pub fn cap_mb_s(&self, op: Op) -> Option<f64> {
+        let level = self.levels.get(self.level.checked_sub(1)?)?;
+        Some(match op {
+            Op::Read => level.read_mb_s,
+            Op::Write => level.write_mb_s,
+        })
+    }
+
+    /// Power at rest, in W.
+    pub fn idle_w(&self) -> f64 {
+        self.thermal.idle_w
+    }
+
+    /// Power in standby, in W.
+    pub fn standby_w(&self) -> f64 {
+        self.thermal.standby_w.unwrap_or(self.thermal.idle_w)
+    }
+
+    /// Power while moving data at `bytes_per_s`, in W.
+    fn transfer_w(&self, op: Op, bytes_per_s: f64) -> f64 {
+        let j_per_gb = match op {
+            Op::Read => self.thermal.read_j_per_gb,
+            Op::Write => self.thermal.write_j_per_gb,
+        };
+        self.thermal.idle_w + self.thermal.active_w + j_per_gb * bytes_per_s / 1e9
+    }
+
+    /// Lets time pass at constant power.
+    pub fn step(&mut self, how_long: Duration, power_w: f64) {
+        let end = self.age.saturating_add(how_long);
+        let period = Duration::from_secs_f64(self.thermal.sensor_update_s.clamp(0.01, 3600.0));
+        let mut followed = 0;
+        loop {
+            let next = if followed < FOLLOWED_UPDATES {
+                boundary_after(self.age, period)
+            } else {
+                boundary_at_or_before(end, period).max(boundary_after(self.age, period))
+            };
+            if next > end {
+                break;
+            }
+            self.evolve(next.saturating_sub(self.age), power_w);
+            self.age = next;
+            self.update_sensor();
+            followed += 1;
+        }
+        self.evolve(end.saturating_sub(self.age), power_w);
+        self.age = end;
+    }
+
+    fn update_sensor(&mut self) {
+        let step = self.thermal.sensor_step_c.max(0.001);
+        self.shown_c = (self.lagged_c / step).round() * step;
+        self.highest_c = self.highest_c.max(self.shown_c);
+        self.lowest_c = self.lowest_c.min(self.shown_c);
+    }
+
+    /// The exact solution over `how_long`, then the level.
+    fn evolve(&mut self, how_long: Duration, power_w: f64) {
+        let dt = how_long.as_secs_f64();
+        if dt <= 0.0 {
+            return;
+        }
+        let t = &self.thermal;
+        let a = 1.0 / (t.r_die_case_k_w * t.c_die_j_k);
+        let b = 1.0 / (t.r_die_case_k_w * t.c_case_j_k);
+        let c = 1.0 / (t.r_case_amb_k_w * t.c_case_j_k);
+        let case_end = self.ambient_c + power_w * t.r_case_amb_k_w;
+        let die_end = case_end + power_w * t.r_die_case_k_w;
+        let (x, y) = (self.die_c - die_end, self.case_c - case_end);
+        // x' = -a x + a y,  y' = b x - (b + c) y: two real negative rates, apart by at least 2 sqrt(ab).
+        let mean = (a + b + c) / 2.0;
+        let spread = (mean * mean - a * c).max(0.0).sqrt();
+        let (slow, fast) = (spread - mean, -spread - mean);
+        let weight = slow - fast;
+        // x = p e^(slow t) + q e^(fast t), from x(0) and x'(0).
+        let slope = a * (y - x);
+        let p = (slope - fast * x) / weight;
+        let q = x - p;
+        let (e_slow, e_fast) = ((slow * dt).exp(), (fast * dt).exp());
+        self.die_c = die_end + p * e_slow + q * e_fast;
+        self.case_c = case_end + p * e_slow * (1.0 + slow / a) + q * e_fast * (1.0 + fast / a);
+        let mut tau = t.sensor_tau_s.max(1e-6);
+        if [slow, fast].iter().any(|rate| (1.0 + rate * tau).abs() < 1e-6) {
+            tau *= 1.0 + 1e-5;
+        }
+        let (gain_slow, gain_fast) = (p / (1.0 + slow * tau), q / (1.0 + fast * tau));
+        let own = self.lagged_c - die_end - gain_slow - gain_fast;
+        self.lagged_c = die_end + gain_slow * e_slow + gain_fast * e_fast + own * (-dt / tau).exp();
+        while self
+            .levels
+            .get(self.level)
+            .is_some_and(|l| self.die_c >= l.t_on_c)
+        {
+            self.level += 1;
+        }
+        while self
+            .level
+            .checked_sub(1)
+            .and_then(|i| self.levels.get(i))
+            .is_some_and(|l| self.die_c < l.t_off_c)
+        {
+            self.level -= 1;
+        }
+    }
+}
+
+fn boundary_at_or_before(at: Duration, period: Duration) -> Duration {
+    let periods = at.as_nanos() / period.as_nanos().max(1);
+    let nanos = periods.saturating_mul(period.as_nanos());
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+fn boundary_after(at: Duration, period: Duration) -> Duration {
+    boundary_at_or_before(at, period).saturating_add(period)
+}
+
+/// Rates of the medium and of the link.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    pub read_mb_s: f64,
+    pub write_mb_s: f64,
+    pub link_mb_s: f64,
+    /// Added to each transfer that does not continue the one before it.
+    pub random_us: f64,
+}
+
+/// How long transfers take, and what they do to the temperature.
+#[derive(Debug, Clone)]
+pub struct Speed {
+    rates: Rates,
+    noise: Option<Noise>,
+    rng: Rng,
+    wander: f64,
+    factor: f64,
+    second: Option<u64>,
+    /// Absent where there is no thermal model.
+    pub heat: Option<Heat>,
+    age: Duration,
+}
+
+impl Speed {
+    /// A drive at rest.
+    pub fn new(rates: Rates, noise: Option<Noise>, rng: Rng, heat: Option<Heat>) -> Self {
+        Self {
+            rates,
+            noise,
+            rng,
+            wander: 0.0,
+            factor: 1.0,
+            second: None,
+            heat,
+            age: Duration::ZERO,
+        }
+    }
+
+    /// Lets time pass without a transfer.
+    pub fn rest(&mut self, how_long: Duration, asleep: bool) {
+        self.age = self.age.saturating_add(how_long);
+        if let Some(heat) = &mut self.heat {
+            let power = if asleep { heat.standby_w() } else { heat.idle_w() };
+            heat.step(how_long, power);
+        }
+    }
+
+    /// Moves data; returns how long that takes.
+    pub fn transfer(&mut self, op: Op, bytes: u64, sequential: bool) -> Duration {
+        let before = self.age;
+        if !sequential {
+            self.rest(
+                Duration::from_secs_f64(self.rates.random_us.clamp(0.0, 1e9) / 1e6),
+                false,
+            );
+        }
+        let mut left = bytes as f64;
+        while left >= 0.5 {
+            let rate = self.rate_bytes_per_s(op);
+            let dt = (left / rate).min(TRANSFER_STEP_S);
+            left -= rate * dt;
+            let step = Duration::from_secs_f64(dt).max(Duration::from_nanos(1));
+            self.age = self.age.saturating_add(step);
+            if let Some(heat) = &mut self.heat {
+                let power = heat.transfer_w(op, rate);
+                heat.step(step, power);
+            }
+        }
+        self.age.saturating_sub(before)
+    }
+
+    fn rate_bytes_per_s(&mut self, op: Op) -> f64 {
+        let media = match op {
+            Op::Read => self.rates.read_mb_s,
+            Op::Write => self.rates.write_mb_s,
+        };
+        let cap = self
+            .heat
+            .as_ref()
+            .and_then(|h| h.cap_mb_s(op))
+            .unwrap_or(f64::MAX);
+        let rate = media.min(cap).min(self.rates.link_mb_s) * self.noise_factor();
+        (rate * 1e6).max(1000.0)
+    }
+
+    /// `exp(sigma n - sigma^2 / 2)` with an autoregressive `n`, drawn once per second, and now and then a dip.
+    fn noise_factor(&mut self) -> f64 {
+        let Some(noise) = &self.noise else { return 1.0 };
+        let second = self.age.as_secs();
+        if self.second != Some(second) {
+            self.second = Some(second);
+            self.wander =
+                noise.ar1 * self.wander + (1.0 - noise.ar1 * noise.ar1).max(0.0).sqrt() * self.rng.normal();
+            self.factor = (noise.sigma * self.wander - noise.sigma * noise.sigma / 2.0).exp();
+            if self.rng.unit() < noise.dip_prob
+                && let Some((low, high)) = noise.dip_range
+            {
+                self.factor *= low + (high - low) * self.rng.unit();
+            }
+        }
+        self.factor
+    }
+}
