@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod ata;
+pub mod bridge;
 pub mod nvme;
 pub mod scsi;
 pub mod sim;

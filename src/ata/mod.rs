@@ -1,2 +1,6 @@
 //! ATA: what the sectors of a drive mean. Pure functions over bytes.
 #![deny(clippy::indexing_slicing)]
+
+pub mod commands;
+pub mod identify;
+pub mod power;
