@@ -1,6 +1,8 @@
 //! ATA: what the sectors of a drive mean. Pure functions over bytes.
 #![deny(clippy::indexing_slicing)]
 
+pub mod attributes;
 pub mod commands;
 pub mod identify;
 pub mod power;
+pub mod smart;
