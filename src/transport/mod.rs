@@ -10,6 +10,7 @@
 pub mod layer;
 pub mod sg_io;
 pub mod sim;
+pub mod usb;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,0 +1,3 @@
+//! USB: what a mass storage device says of itself in its descriptors.
+
+pub mod descriptors;
