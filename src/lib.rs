@@ -3,6 +3,8 @@
 
 pub mod ata;
 pub mod bridge;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod nvme;
 pub mod scsi;
 pub mod sim;

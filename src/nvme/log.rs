@@ -44,8 +44,11 @@ impl Serialize for CriticalWarning {
 pub struct Sensor {
     /// 1 to 8.
     pub sensor: u8,
-    /// In °C.
-    pub celsius: Celsius,
+    /// As it stands, in kelvin by the specification. Some controllers put °C here.
+    pub kelvin: u16,
+    /// In °C; absent when no controller can be that cold or hot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub celsius: Option<Celsius>,
 }
 
 /// The chosen temperature with its source.
@@ -164,8 +167,11 @@ impl SmartLog {
             sensors: (1u8..=8)
                 .filter_map(|sensor| {
                     let kelvin = le16(bytes, 198 + 2 * usize::from(sensor))?;
-                    let celsius = celsius_from_kelvin(kelvin)?;
-                    Some(Sensor { sensor, celsius })
+                    (kelvin != 0).then(|| Sensor {
+                        sensor,
+                        kelvin,
+                        celsius: celsius_from_kelvin(kelvin),
+                    })
                 })
                 .collect(),
             available_spare_percent: byte(3)?,
@@ -239,7 +245,8 @@ mod tests {
             log.sensors,
             [Sensor {
                 sensor: 2,
-                celsius: Celsius(52)
+                kelvin: 0x145,
+                celsius: Some(Celsius(52))
             }]
         );
         let json = serde_json::to_value(&log).unwrap();

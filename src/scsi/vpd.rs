@@ -313,7 +313,7 @@ impl Content {
             0xb5 if body.len() >= 4 => {
                 Self::BlockDeviceCharacteristicsExtension(CharacteristicsExtension::parse(page))
             }
-            0xb8 => Self::FormatPresets(body.chunks_exact(64).filter_map(FormatPreset::parse).collect()),
+            0xb8 => Self::FormatPresets(body.chunks(64).filter_map(FormatPreset::parse).collect()),
             _ => Self::Hex(hex(body)),
         }
     }

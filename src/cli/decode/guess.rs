@@ -1,0 +1,282 @@
+//! Guesses what some bytes are: strong evidence (checksums, signatures, lengths that fit) first, plausibility last.
+
+use super::{DecodeError, Kind};
+use crate::ata::identify::{Identify, Verdict};
+use crate::nvme::identify::Controller;
+use crate::nvme::log::SmartLog;
+use crate::scsi::inquiry::{Inquiry, device_type_name};
+use crate::scsi::sense::{Format, Sense};
+use crate::scsi::vpd::page_name;
+use crate::transport::usb::descriptors::Descriptors;
+use crate::wire::{be16, le16, le64, sums_to_zero};
+
+/// What the bytes are, and what speaks for it.
+pub(super) fn guess(bytes: &[u8]) -> Result<(Kind, String), DecodeError> {
+    let found = [usb, sector, small]
+        .into_iter()
+        .find_map(|attempt| attempt(bytes));
+    found
+        .map(|(kind, why)| (kind, why.to_owned()))
+        .ok_or(DecodeError::Unrecognised {
+            len_bytes: bytes.len(),
+        })
+}
+
+fn usb(bytes: &[u8]) -> Option<(Kind, &'static str)> {
+    let descriptors = Descriptors::parse(bytes).ok()?;
+    if descriptors.truncated {
+        return None;
+    }
+    let usual = |bcd: u16| matches!(bcd >> 8, 1..=4);
+    if descriptors.device.is_some_and(|d| usual(d.bcd_usb)) {
+        return Some((
+            Kind::UsbDescriptors,
+            "a USB device descriptor and lengths that fit",
+        ));
+    }
+    let whole = descriptors
+        .configurations
+        .iter()
+        .any(|c| !c.interfaces.is_empty() && usize::from(c.total_bytes) <= bytes.len());
+    let bos = descriptors
+        .bos
+        .as_ref()
+        .is_some_and(|b| usize::from(b.total_bytes) == bytes.len());
+    (whole || bos).then_some((Kind::UsbDescriptors, "USB descriptors whose lengths fit"))
+}
+
+/// Whole sectors: ATA and NVMe.
+fn sector(bytes: &[u8]) -> Option<(Kind, &'static str)> {
+    if bytes.len() < 512
+        || !bytes.len().is_multiple_of(512)
+        || bytes.iter().all(|b| b == bytes.first().unwrap_or(&0))
+    {
+        return None;
+    }
+    let first = bytes.get(..512)?;
+    let identify = Identify::parse(first).ok().map(|i| i.belief());
+    if identify.as_ref().is_some_and(|b| b.verdict == Verdict::Proven) {
+        return Some((Kind::Identify, "the signature A5h and a right checksum"));
+    }
+    // Other pages have many zero bytes and sum to 0 only by chance or on purpose.
+    if sums_to_zero(first) {
+        if looks_like_thresholds(first) {
+            return Some((
+                Kind::SmartThresholds,
+                "a right checksum and a table of thresholds",
+            ));
+        }
+        if looks_like_attributes(first) {
+            return Some((Kind::SmartData, "a right checksum and a table of attributes"));
+        }
+    }
+    if identify.is_some_and(|b| b.is_believed()) {
+        return Some((
+            Kind::Identify,
+            "strings, capacity and validity codes of IDENTIFY DEVICE data",
+        ));
+    }
+    if looks_like_device_statistics(bytes) {
+        return Some((Kind::Devstat, "page headers and flags of device statistics"));
+    }
+    if looks_like_temperature_history(first) {
+        return Some((Kind::SctTempHistory, "the header of an SCT temperature history"));
+    }
+    if looks_like_sct_status(first) {
+        return Some((Kind::SctStatus, "the layout of an SCT status page"));
+    }
+    if Controller::parse(bytes).is_ok_and(|c| c.is_plausible()) {
+        return Some((
+            Kind::NvmeIdentify,
+            "vendor and strings of NVMe Identify Controller data",
+        ));
+    }
+    if bytes.len() == 512 && SmartLog::parse(bytes).is_ok_and(|l| l.is_plausible()) {
+        return Some((
+            Kind::NvmeSmart,
+            "a temperature in kelvin and percentages in their range",
+        ));
+    }
+    if looks_like_thresholds(first) {
+        return Some((
+            Kind::SmartThresholds,
+            "a table of thresholds (the checksum is wrong)",
+        ));
+    }
+    if looks_like_attributes(first) {
+        return Some((Kind::SmartData, "a table of attributes (the checksum is wrong)"));
+    }
+    None
+}
+
+/// 30 slots of 12 bytes from byte 2 on: id, threshold and ten zero bytes.
+fn looks_like_thresholds(sector: &[u8]) -> bool {
+    let mut used = 0;
+    for slot in slots(sector) {
+        match slot {
+            [0, ..] => {}
+            [_, _, rest @ ..] if rest.iter().all(|b| *b == 0) => used += 1,
+            _ => return false,
+        }
+    }
+    used >= 3 && ids_differ(sector)
+}
+
+/// The same slots with flags, values and raw values.
+fn looks_like_attributes(sector: &[u8]) -> bool {
+    let used: Vec<_> = slots(sector).filter(|s| s.first() != Some(&0)).collect();
+    let valued = used
+        .iter()
+        .filter(|s| {
+            s.get(1..3).is_some_and(|f| f != [0, 0]) && s.get(3).is_some_and(|v| (1..=253).contains(v))
+        })
+        .count();
+    used.len() >= 3 && valued * 3 >= used.len() * 2 && ids_differ(sector)
+}
+
+fn slots(sector: &[u8]) -> impl Iterator<Item = &[u8]> {
+    sector.get(2..362).unwrap_or_default().chunks_exact(12)
+}
+
+fn ids_differ(sector: &[u8]) -> bool {
+    let mut ids: Vec<u8> = slots(sector)
+        .filter_map(|s| s.first().copied())
+        .filter(|i| *i != 0)
+        .collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.len() == count
+}
+
+/// Each page begins with a qword: revision 1 in bits 15:0, page number in bits 23:16; each statistic has its flags in the
+/// top byte and says "supported" there.
+fn looks_like_device_statistics(bytes: &[u8]) -> bool {
+    let mut statistics = 0;
+    let mut last_page = None;
+    for page in bytes.chunks_exact(512) {
+        let header = le64(page, 0).unwrap_or_default();
+        let number = header >> 16 & 0xff;
+        if header == 0 {
+            continue;
+        }
+        if header & 0xffff == 0
+            || header & 0xffff > 0xff
+            || header >> 24 != 0
+            || last_page.is_some_and(|l| number <= l)
+        {
+            return false;
+        }
+        last_page = Some(number);
+        if number == 0 {
+            let count = page.get(8).copied().unwrap_or_default();
+            let listed = page.get(9..9 + usize::from(count)).unwrap_or_default();
+            statistics += usize::from(listed.first() == Some(&0) && listed.is_sorted());
+            continue;
+        }
+        for value in page.chunks_exact(8).skip(1).filter_map(|q| le64(q, 0)) {
+            match value >> 56 {
+                0 if value == 0 => {}
+                flags if flags & 0x80 != 0 && flags & 0x07 == 0 => statistics += 1,
+                _ => return false,
+            }
+        }
+    }
+    statistics > 0
+}
+
+/// Format version 2, periods, limits, then a ring buffer of 1 to 478 entries.
+fn looks_like_temperature_history(sector: &[u8]) -> bool {
+    let word = |offset| le16(sector, offset).unwrap_or_default();
+    let (size, index) = (word(30), word(32));
+    word(0) == 2
+        && (1..=478).contains(&size)
+        && index < size
+        && sector
+            .get(10..30)
+            .is_some_and(|reserved| reserved.iter().all(|b| *b == 0))
+        && sector
+            .get(34 + usize::from(size)..)
+            .is_some_and(|rest| rest.iter().all(|b| *b == 0))
+}
+
+/// Format version 2 or 3, SCT version, support level, a device state and a temperature that can be.
+fn looks_like_sct_status(sector: &[u8]) -> bool {
+    let word = |offset| le16(sector, offset).unwrap_or_default();
+    let temperature = sector.get(200).copied().unwrap_or_default() as i8;
+    matches!(word(0), 2 | 3)
+        && sector.get(10).is_some_and(|state| *state <= 5)
+        && sector
+            .get(48..200)
+            .is_some_and(|reserved| reserved.iter().all(|b| *b == 0))
+        && sector
+            .get(11..14)
+            .is_some_and(|reserved| reserved.iter().all(|b| *b == 0))
+        && sector
+            .get(216..480)
+            .is_some_and(|reserved| reserved.iter().filter(|b| **b != 0).count() < 64)
+        && (temperature == i8::MIN || (-40..=125).contains(&temperature))
+        && sector.get(200..206).is_some_and(|t| t.iter().any(|b| *b != 0))
+}
+
+/// Answers of a SCSI target, shorter than a sector as a rule.
+fn small(bytes: &[u8]) -> Option<(Kind, &'static str)> {
+    let claimed = 4 + usize::from(be16(bytes, 2)?);
+    let rest_is_zero = bytes
+        .get(claimed..)
+        .is_some_and(|rest| rest.iter().all(|b| *b == 0));
+    if claimed > 4 && rest_is_zero && is_vpd(bytes, claimed) {
+        return Some((Kind::Vpd, "a VPD page code and a length that fits"));
+    }
+    if is_inquiry(bytes) {
+        return Some((
+            Kind::Inquiry,
+            "vendor and product strings of standard INQUIRY data",
+        ));
+    }
+    if is_sense(bytes) {
+        return Some((Kind::Sense, "a sense response code"));
+    }
+    let cut = bytes.len() >= 8 && bytes.len() < claimed && claimed <= 2 * bytes.len();
+    (cut && is_vpd(bytes, bytes.len())).then_some((Kind::Vpd, "a VPD page code (the page is cut)"))
+}
+
+fn known_device_type(bytes: &[u8]) -> bool {
+    bytes
+        .first()
+        .is_some_and(|b| device_type_name(b & 0x1f) != "reserved")
+}
+
+fn is_vpd(bytes: &[u8], end: usize) -> bool {
+    let body = bytes.get(4..end).unwrap_or_default();
+    known_device_type(bytes)
+        && match bytes.get(1) {
+            None => false,
+            // The list of pages begins with itself and ascends.
+            Some(0) => body.first() == Some(&0) && body.is_sorted(),
+            Some(&code) => page_name(code).is_some(),
+        }
+}
+
+fn is_inquiry(bytes: &[u8]) -> bool {
+    let strings = bytes.get(8..32).unwrap_or_default();
+    bytes.len() >= 36
+        && known_device_type(bytes)
+        && strings.iter().all(|b| *b == 0 || (0x20..0x7f).contains(b))
+        && strings.iter().any(|b| *b > 0x20)
+        && Inquiry::parse(bytes)
+            .is_ok_and(|i| i.response_data_format <= 2 && i.version <= 8 && i.claimed_bytes >= 36)
+}
+
+fn is_sense(bytes: &[u8]) -> bool {
+    let Ok(sense) = Sense::parse(bytes) else {
+        return false;
+    };
+    let announced = 8 + usize::from(bytes.get(7).copied().unwrap_or_default());
+    let reserved_is_zero = match sense.format {
+        // A segment number of old, 0 today.
+        Format::Fixed => bytes.get(1) == Some(&0),
+        Format::Descriptor => bytes.get(5..7) == Some(&[0, 0]),
+    };
+    (8..=252).contains(&bytes.len()) && announced <= 252 && reserved_is_zero
+}
