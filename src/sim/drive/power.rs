@@ -4,6 +4,8 @@
 //! THRESHOLDS, all logs but E0h) spin a drive up. IDENTIFY DEVICE, CHECK POWER MODE, SMART RETURN STATUS and the SCT status
 //! sector are answered from memory and do not. A sleeping drive hears only a reset: the bridge gives it one, which brings
 //! it to standby, and then sends the command.
+//!
+//! The standby timer runs from the last command that used the medium; polling SMART READ DATA therefore keeps a drive awake.
 
 use std::time::Duration;
 

@@ -1,7 +1,11 @@
 //! The simulator, spoken to in hand-assembled CDBs and checked against hand-read bytes.
 #![allow(clippy::indexing_slicing)]
 
+mod any;
 mod ata;
+mod bridge;
+mod faults;
+mod logs;
 
 use std::time::Duration;
 
@@ -45,6 +49,13 @@ pub fn fetch(target: &mut Target, cdb: &str, in_len: usize) -> Vec<u8> {
     let got = send(target, cdb, &[], in_len);
     assert_eq!((got.status, got.sense.as_slice()), (0, &[][..]), "{cdb}");
     got.data
+}
+
+/// Sense key, ASC and ASCQ of fixed sense data.
+pub fn code(got: &Got) -> (u8, u8, u8) {
+    assert_eq!(got.status, 2, "{got:?}");
+    assert_eq!(got.sense[0] & 0x7f, 0x70, "{got:?}");
+    (got.sense[2] & 0x0f, got.sense[12], got.sense[13])
 }
 
 pub fn word(page: &[u8], n: usize) -> u16 {
