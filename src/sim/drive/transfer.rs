@@ -34,11 +34,13 @@ impl AtaDrive {
     }
 
     pub(super) fn media_command(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
-        self.wake();
         if matches!(tf.command, 0xe7 | 0xea) {
-            self.spend(Duration::from_millis(1));
+            if !self.power.asleep() {
+                self.spend(Duration::from_millis(1));
+            }
             return done(tf, Vec::new());
         }
+        self.wake();
         let (first, count) = extent(tf);
         if !self.medium.holds(first, count) {
             return fail(tf, IDNF, first.max(self.medium.sectors()) & 0xffff_ffff_ffff);

@@ -172,6 +172,12 @@ fn a_stopped_unit_wants_to_be_started() {
     let mut target = open("hdd");
     assert_eq!(send(&mut target, "1b 00 00 00 00 00", &[], 0).status, 0);
     assert_eq!(target.power_state(), "standby");
+    // Stopping and flushing a disk at rest leaves it at rest.
+    assert_eq!(send(&mut target, "1b 00 00 00 00 00", &[], 0).status, 0);
+    assert_eq!(
+        send(&mut target, "35 00 00 00 00 00 00 00 00 00", &[], 0).status,
+        0
+    );
     assert_eq!(code(&send(&mut target, "00 00 00 00 00 00", &[], 0)), (2, 4, 2));
     assert_eq!(
         code(&send(&mut target, "28 00 00 00 00 00 00 00 01 00", &[], 512)),

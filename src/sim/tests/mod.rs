@@ -75,3 +75,30 @@ pub fn attribute(data: &[u8], id: u8) -> [u8; 12] {
         .try_into()
         .unwrap()
 }
+
+#[test]
+fn the_other_side_imports_only_leaves() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sim");
+    let mut rooms = vec![root];
+    let mut seen = 0;
+    while let Some(room) = rooms.pop() {
+        for entry in std::fs::read_dir(room).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                rooms.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                seen += 1;
+                let text = std::fs::read_to_string(&path).unwrap();
+                for used in text.split("crate::").skip(1) {
+                    let room = used
+                        .split(|c: char| !c.is_alphanumeric() && c != '_')
+                        .next()
+                        .unwrap();
+                    let leaf = matches!(room, "units" | "text" | "time" | "sys" | "wire" | "sim" | "");
+                    assert!(leaf, "{}: crate::{room}", path.display());
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} files");
+}
