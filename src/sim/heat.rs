@@ -354,3 +354,199 @@ impl Speed {
         self.factor
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn thermal(idle_w: f64, active_w: f64, j_per_gb: (f64, f64), r_case: f64, c: (f64, f64)) -> Thermal {
+        Thermal {
+            idle_w,
+            standby_w: None,
+            active_w,
+            write_j_per_gb: j_per_gb.0,
+            read_j_per_gb: j_per_gb.1,
+            r_die_case_k_w: 3.0,
+            r_case_amb_k_w: r_case,
+            c_die_j_k: c.0,
+            c_case_j_k: c.1,
+            sensor_tau_s: 2.0,
+            sensor_step_c: 1.0,
+            sensor_update_s: 1.0,
+            start_c: None,
+        }
+    }
+
+    fn ventura() -> Thermal {
+        thermal(0.6, 0.55, (8.0, 5.0), 11.8, (2.0, 20.0))
+    }
+
+    fn heat(thermal: Thermal, levels: Vec<ThrottleLevel>) -> Heat {
+        Heat::new(HeatSetup {
+            start_w: thermal.idle_w,
+            thermal,
+            levels,
+            ambient_c: 22.0,
+        })
+    }
+
+    /// What happened in a run of the review's suite.
+    #[derive(Debug, Default)]
+    struct Run {
+        onset_written_gb: Option<f64>,
+        onset_read_gb: f64,
+        onset_c: f64,
+        highest_c: f64,
+        last_c: f64,
+        rates: [[(f64, f64); 2]; 2],
+        written_gb: f64,
+    }
+
+    impl Run {
+        fn rate_mb_s(&self, op: usize, capped: usize) -> f64 {
+            let (megabytes, seconds) = self.rates[op][capped];
+            megabytes / seconds
+        }
+    }
+
+    /// Three folders, each written and read back three times, with idle gaps between the folders.
+    fn suite(mut speed: Speed) -> Run {
+        const PIECE: u64 = 8_000_000;
+        let mut run = Run::default();
+        let mut read_gb = 0.0;
+        for (folder, gap_s) in [(15_600_000_000u64, 40), (16_100_000_000, 27), (10_700_000_000, 0)] {
+            for pass in 0..6 {
+                let op = if pass % 2 == 0 { Op::Write } else { Op::Read };
+                for _ in 0..folder / PIECE {
+                    let heat = speed.heat.as_ref().unwrap();
+                    let capped = heat.cap_mb_s(op).is_some();
+                    run.last_c = heat.sensor_c();
+                    run.highest_c = run.highest_c.max(run.last_c);
+                    if capped && run.onset_written_gb.is_none() {
+                        run.onset_written_gb = Some(run.written_gb);
+                        run.onset_read_gb = read_gb;
+                        run.onset_c = run.last_c;
+                    }
+                    let took = speed.transfer(op, PIECE, true);
+                    let slot = &mut run.rates[usize::from(op == Op::Read)][usize::from(capped)];
+                    slot.0 += PIECE as f64 / 1e6;
+                    slot.1 += took.as_secs_f64();
+                    match op {
+                        Op::Write => run.written_gb += PIECE as f64 / 1e9,
+                        Op::Read => read_gb += PIECE as f64 / 1e9,
+                    }
+                }
+            }
+            speed.rest(Duration::from_secs(gap_s), false);
+        }
+        run
+    }
+
+    fn near(what: &str, value: f64, wanted: f64, tolerance: f64) {
+        assert!(
+            (value - wanted).abs() <= tolerance,
+            "{what}: {value} is not {wanted} ± {tolerance}"
+        );
+    }
+
+    #[test]
+    fn the_ventura_ultra_throttles_as_reported() {
+        for seed in 1..=3 {
+            let levels = vec![ThrottleLevel {
+                t_on_c: 45.0,
+                t_off_c: 38.0,
+                write_mb_s: 80.0,
+                read_mb_s: 100.0,
+            }];
+            let rates = Rates {
+                read_mb_s: 140.0,
+                write_mb_s: 100.0,
+                link_mb_s: 440.0,
+                random_us: 60.0,
+            };
+            let noise = Noise {
+                sigma: 0.05,
+                ar1: 0.4,
+                dip_prob: 0.01,
+                dip_range: Some((0.55, 0.85)),
+            };
+            let speed = Speed::new(
+                rates,
+                Some(noise),
+                Rng::from_seed(seed),
+                Some(heat(ventura(), levels)),
+            );
+            let run = suite(speed);
+            near("onset written GB", run.onset_written_gb.unwrap(), 18.0, 2.5);
+            near("onset read GB", run.onset_read_gb, 16.0, 1.5);
+            near("onset °C", run.onset_c, 45.0, 1.0);
+            near("write before", run.rate_mb_s(0, 0), 100.0, 5.0);
+            near("write capped", run.rate_mb_s(0, 1), 80.0, 4.0);
+            near("read before", run.rate_mb_s(1, 0), 140.0, 7.0);
+            near("read capped", run.rate_mb_s(1, 1), 100.0, 5.0);
+            near("last °C", run.last_c, 47.0, 1.5);
+            near("written GB", run.written_gb, 127.2, 0.1);
+            assert!(run.highest_c < 50.0, "{}", run.highest_c);
+        }
+    }
+
+    #[test]
+    fn the_hotter_brand_falls_to_a_fifth_or_less() {
+        let levels = vec![ThrottleLevel {
+            t_on_c: 53.0,
+            t_off_c: 44.0,
+            write_mb_s: 20.0,
+            read_mb_s: 80.0,
+        }];
+        let rates = Rates {
+            read_mb_s: 200.0,
+            write_mb_s: 150.0,
+            link_mb_s: 440.0,
+            random_us: 60.0,
+        };
+        let thermal = thermal(0.5, 0.95, (13.0, 6.0), 14.8, (2.0, 26.0));
+        let speed = Speed::new(rates, None, Rng::from_seed(1), Some(heat(thermal, levels)));
+        let run = suite(speed);
+        near("onset written GB", run.onset_written_gb.unwrap(), 18.0, 3.0);
+        near("onset read GB", run.onset_read_gb, 16.0, 2.0);
+        near("write capped", run.rate_mb_s(0, 1), 20.0, 0.1);
+        near("read capped", run.rate_mb_s(1, 1), 80.0, 0.1);
+    }
+
+    #[test]
+    fn one_long_step_equals_many_short_ones_of_a_plain_integration() {
+        let t = ventura();
+        let mut exact = heat(t.clone(), Vec::new());
+        let (mut die, mut case, mut lagged) = (exact.die_c, exact.case_c, exact.lagged_c);
+        let mut plain = |power: f64, seconds: f64| {
+            let dt = 0.001;
+            for _ in 0..(seconds / dt) as u64 {
+                let flow = (die - case) / t.r_die_case_k_w;
+                let out = (case - 22.0) / t.r_case_amb_k_w;
+                lagged += dt * (die - lagged) / t.sensor_tau_s;
+                die += dt * (power - flow) / t.c_die_j_k;
+                case += dt * (flow - out) / t.c_case_j_k;
+            }
+            (die, case, lagged)
+        };
+        for (power, seconds) in [(2.3, 7.0), (0.6, 30.0), (1.9, 400.0), (0.6, 1000.0)] {
+            let wanted = plain(power, seconds);
+            exact.step(Duration::from_secs_f64(seconds), power);
+            near("die", exact.die_c, wanted.0, 0.01);
+            near("case", exact.case_c, wanted.1, 0.01);
+            near("sensor", exact.lagged_c, wanted.2, 0.01);
+        }
+    }
+
+    #[test]
+    fn years_of_rest_cost_nothing_and_end_at_rest() {
+        let mut heat = heat(ventura(), Vec::new());
+        heat.step(Duration::from_secs(300), 3.0);
+        assert!(heat.sensor_c() > 50.0);
+        heat.step(Duration::from_secs(20 * 365 * 86_400), 0.6);
+        near("at rest", heat.sensor_c(), 31.0, 0.0);
+        let (low, high) = heat.extremes_c();
+        assert!(low == 31.0 && high > 50.0);
+    }
+}

@@ -26,6 +26,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "good, failing (SMART status bad) or worn (endurance used up)",
     ),
     (
+        "log_temperature",
+        "1: the bridge has LOG SENSE page 0Dh, temperature",
+    ),
+    (
         "payload",
         "keep (default) or drop: whether written data is held in memory",
     ),
@@ -157,6 +161,9 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                     ("worn", Health::Worn),
                 ],
             )?;
+        }
+        "log_temperature" => {
+            profile.bridge.log_temperature = word(key, value, &[("0", false), ("1", true)])?;
         }
         "payload" => options.keep_payload = word(key, value, &[("keep", true), ("drop", false)])?,
         "power" => {

@@ -28,6 +28,11 @@ impl SimTransport {
         })
     }
 
+    /// The target itself: its command log, its wake counter.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// What a kernel would know of this target.
     pub fn facts(&self) -> crate::sys::NodeFacts {
         self.target.facts()
@@ -109,5 +114,33 @@ impl Transport for SimTransport {
 
     fn recover(&mut self, _how: Recovery) -> Result<(), TransportError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cdb, execute};
+    use super::*;
+
+    #[test]
+    fn a_simulated_drive_answers_and_its_log_shows_it() {
+        let mut transport = SimTransport::open("sim:ssd").unwrap();
+        let cdb = Cdb::from_array([0xa1, 0x08, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0]);
+        let command = Command::data_in(cdb, 512, Duration::from_secs(5));
+        let completion = execute(&mut transport, command).unwrap();
+        assert_eq!(completion.status, Status::GOOD);
+        assert_eq!(
+            (completion.transferred_bytes, completion.data.map(|d| d.len())),
+            (512, Some(512))
+        );
+        assert_eq!(transport.target().log().len(), 1);
+        assert_eq!(transport.clock().now(), completion.elapsed);
+        let mut silent = SimTransport::open("sim:ssd,fault=timeout").unwrap();
+        let command = Command::data_in(cdb, 512, Duration::from_secs(5));
+        assert!(matches!(
+            execute(&mut silent, command),
+            Err(TransportError::TimedOut { .. })
+        ));
+        assert!(SimTransport::open("sim:none").is_err());
     }
 }

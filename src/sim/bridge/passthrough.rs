@@ -153,11 +153,14 @@ impl Bridge {
             Some(Nature::DmaOut) => matches!(request.protocol, 6 | 11) && !request.is_data_in(),
             // The drive will say so itself.
             None => true,
-        };
+        } && drive
+            .media_bytes(&request.taskfile)
+            .is_none_or(|wanted| wanted == length as u64);
+        // A zero count means 256 or 65536 sectors to the drive and no data to the bridge: that does not fit either.
         let outcome = if fits {
             drive.execute(&request.taskfile, data_out.get(..length).unwrap_or(data_out))
         } else {
-            // The protocol does not match the command: the drive never asks for the data.
+            // What the bridge prepares does not match the command: the drive never gets to transfer.
             drive.execute(
                 &Taskfile {
                     command: 0,

@@ -1,9 +1,12 @@
 //! Power states of an ATA drive, its standby timer, and what wakes it.
 //!
-//! The model: reading or writing the medium, FLUSH CACHE and those SMART sectors that live on the medium (READ DATA, READ
-//! THRESHOLDS, all logs but E0h) spin a drive up. IDENTIFY DEVICE, CHECK POWER MODE, SMART RETURN STATUS and the SCT status
-//! sector are answered from memory and do not. A sleeping drive hears only a reset: the bridge gives it one, which brings
+//! The model: reading, writing or trimming the medium, starting a self-test and those SMART sectors that live on the medium
+//! (READ DATA, READ THRESHOLDS, all logs but E0h) spin a drive up. IDENTIFY DEVICE, CHECK POWER MODE, SMART RETURN STATUS and
+//! the SCT status sector are answered from memory and do not; nor does FLUSH CACHE, since a drive writes its cache out
+//! before it goes to rest. A sleeping drive hears only a reset: the bridge gives it one, which brings
 //! it to standby, and then sends the command.
+//!
+//! The standby timer runs from the last command that used the medium; polling SMART READ DATA therefore keeps a drive awake.
 
 use std::time::Duration;
 

@@ -181,7 +181,15 @@ impl AtaDrive {
                     100 - i16::from(self.temperature_c().unwrap_or(0))
                 }
                 NormalizedSource::HundredMinusHighest => 100 - i16::from(self.extremes_c().1),
-                NormalizedSource::LifeLeft => (100 - self.percent_used() as i16).max(1),
+                NormalizedSource::LifeLeft => {
+                    // Worn out is not failing: a pre-failure attribute stays above its threshold.
+                    let floor = if attribute.flags & 1 == 1 {
+                        i16::from(attribute.threshold) + 1
+                    } else {
+                        1
+                    };
+                    (100 - self.percent_used() as i16).max(floor)
+                }
                 NormalizedSource::Health if self.health == Health::Failing => {
                     (i16::from(attribute.threshold) - 2).max(1)
                 }

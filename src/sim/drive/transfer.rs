@@ -27,12 +27,20 @@ fn extent(tf: &Taskfile) -> (u64, u64) {
 }
 
 impl AtaDrive {
+    /// Bytes that a read or write moves; `None` for every other command.
+    pub fn media_bytes(&self, tf: &Taskfile) -> Option<u64> {
+        matches!(tf.command, 0x20 | 0x24 | 0xc8 | 0x25 | 0x30 | 0x34 | 0xca | 0x35)
+            .then(|| extent(tf).1.saturating_mul(self.medium.sector_bytes()))
+    }
+
     pub(super) fn media_command(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
-        self.wake();
         if matches!(tf.command, 0xe7 | 0xea) {
-            self.spend(Duration::from_millis(1));
+            if !self.power.asleep() {
+                self.spend(Duration::from_millis(1));
+            }
             return done(tf, Vec::new());
         }
+        self.wake();
         let (first, count) = extent(tf);
         if !self.medium.holds(first, count) {
             return fail(tf, IDNF, first.max(self.medium.sectors()) & 0xffff_ffff_ffff);

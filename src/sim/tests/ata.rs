@@ -122,3 +122,100 @@ fn check_power_mode_never_wakes_and_read_data_does() {
     let got = send(&mut open("hdd,power=idle"), CHECK_POWER, &[], 0);
     assert_eq!(got.sense[13], 0x80);
 }
+
+/// What a row of the table must come to.
+enum Row {
+    /// GOOD with this many bytes.
+    In(usize),
+    /// GOOD without data.
+    Done,
+    /// Registers on success: count and LBA.
+    Registers(u16, u64),
+    /// ABRT by the drive, seen in the registers.
+    Aborted,
+}
+
+#[test]
+fn the_commands_that_hosts_send_come_to_what_they_should() {
+    let rows = [
+        (IDENTIFY_12, Row::In(512)),
+        (IDENTIFY_16, Row::In(512)),
+        (READ_DATA, Row::In(512)),
+        (THRESHOLDS, Row::In(512)),
+        ("a1 08 0e d1 01 00 4f c2 00 b0 00 00", Row::In(512)),
+        (SCT_STATUS, Row::In(512)),
+        (RETURN_STATUS, Row::Registers(0, 0xc2_4f00)),
+        ("85 06 00 00 d8 00 00 00 00 00 4f 00 c2 00 b0 00", Row::Done),
+        ("85 06 00 00 d2 00 f1 00 00 00 4f 00 c2 00 b0 00", Row::Done),
+        ("85 06 00 00 d3 00 00 00 00 00 4f 00 c2 00 b0 00", Row::Done),
+        ("85 06 00 00 db 00 f8 00 00 00 4f 00 c2 00 b0 00", Row::Done),
+        ("85 06 00 00 db 00 17 00 00 00 4f 00 c2 00 b0 00", Row::Aborted),
+        ("85 06 00 00 d4 00 00 00 01 00 4f 00 c2 00 b0 00", Row::Done),
+        (CHECK_POWER, Row::Registers(0xff, 0)),
+        ("85 09 0e 00 00 00 01 00 04 00 05 00 00 40 2f 00", Row::In(512)),
+        ("85 09 0e 00 00 00 01 00 e0 00 00 00 00 40 2f 00", Row::In(512)),
+        ("85 0d 0e 00 00 00 01 00 e0 00 00 00 00 40 47 00", Row::In(512)),
+        (
+            "85 07 20 00 00 00 00 00 00 00 00 00 00 40 27 00",
+            Row::Registers(0, 937_703_087),
+        ),
+        // HPA changes, AMAC, DCO, SANITIZE: not there, so the drive aborts.
+        ("85 07 20 00 00 00 00 34 9a 12 78 00 56 40 37 00", Row::Aborted),
+        ("85 07 20 00 00 00 00 00 00 00 00 00 00 40 78 00", Row::Aborted),
+        ("85 08 0e 00 c2 00 01 00 00 00 00 00 00 40 b1 00", Row::Aborted),
+        ("85 07 20 00 00 00 00 00 00 00 00 00 00 40 b4 00", Row::Aborted),
+        // READ SECTORS, 28-bit, two sectors; READ DMA; READ VERIFY; FLUSH CACHE EXT.
+        ("a1 08 0e 00 02 00 00 00 40 20 00 00", Row::In(1024)),
+        ("a1 0c 0e 00 01 00 00 00 40 c8 00 00", Row::In(512)),
+        ("a1 06 00 00 01 00 00 00 40 40 00 00", Row::Done),
+        ("85 07 00 00 00 00 00 00 00 00 00 00 00 40 ea 00", Row::Done),
+        // IDENTIFY as DMA and without data: the drive and the bridge do not meet.
+        ("a1 0c 0e 00 01 00 00 00 00 ec 00 00", Row::Aborted),
+    ];
+    for (cdb, row) in rows {
+        // A fresh drive each time.
+        let mut target = open("ssd");
+        let in_len = if bytes(cdb)[2] & 3 == 0 { 0 } else { 4096 };
+        let got = send(&mut target, cdb, &[], in_len);
+        match row {
+            Row::In(len) => assert_eq!((got.status, got.data.len()), (0, len), "{cdb}"),
+            Row::Done => assert_eq!((got.status, got.data.len()), (0, 0), "{cdb}"),
+            Row::Registers(count, lba) => {
+                let s = &got.sense;
+                assert_eq!((got.status, s[1], s[3], s[21]), (2, 1, 0x1d, 0x50), "{cdb}");
+                assert_eq!(u16::from_be_bytes([s[12], s[13]]), count, "{cdb}");
+                let read = u64::from_be_bytes([0, 0, s[18], s[16], s[14], s[19], s[17], s[15]]);
+                assert_eq!(read, lba, "{cdb}");
+            }
+            Row::Aborted => {
+                let s = &got.sense;
+                assert_eq!((got.status, s[1], s[11], s[21]), (2, 0x0b, 0x04, 0x51), "{cdb}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_48_bit_address_travels_interleaved() {
+    // WRITE SECTORS EXT to LBA 00E8E088AFh: the last sector of the disk.
+    let mut target = open("hdd");
+    let got = send(
+        &mut target,
+        "85 0b 06 00 00 00 01 e8 af 00 88 00 e0 40 34 00",
+        &[0x77; 512],
+        0,
+    );
+    assert_eq!(got.status, 0);
+    let data = fetch(&mut target, "28 00 e8 e0 88 af 00 00 01 00", 512);
+    assert_eq!(data, vec![0x77; 512]);
+    // Without EXTEND the upper bytes mean nothing: WRITE SECTORS to E088AFh with device bits 3:0 = 8.
+    let got = send(
+        &mut target,
+        "85 0a 06 00 00 00 01 e8 af 00 88 00 e0 48 30 00",
+        &[0x33; 512],
+        0,
+    );
+    assert_eq!(got.status, 0);
+    let data = fetch(&mut target, "28 00 08 e0 88 af 00 00 01 00", 512);
+    assert_eq!(data, vec![0x33; 512]);
+}

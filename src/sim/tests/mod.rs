@@ -1,7 +1,11 @@
 //! The simulator, spoken to in hand-assembled CDBs and checked against hand-read bytes.
 #![allow(clippy::indexing_slicing)]
 
+mod any;
 mod ata;
+mod bridge;
+mod faults;
+mod logs;
 
 use std::time::Duration;
 
@@ -47,6 +51,13 @@ pub fn fetch(target: &mut Target, cdb: &str, in_len: usize) -> Vec<u8> {
     got.data
 }
 
+/// Sense key, ASC and ASCQ of fixed sense data.
+pub fn code(got: &Got) -> (u8, u8, u8) {
+    assert_eq!(got.status, 2, "{got:?}");
+    assert_eq!(got.sense[0] & 0x7f, 0x70, "{got:?}");
+    (got.sense[2] & 0x0f, got.sense[12], got.sense[13])
+}
+
 pub fn word(page: &[u8], n: usize) -> u16 {
     u16::from_le_bytes([page[2 * n], page[2 * n + 1]])
 }
@@ -63,4 +74,31 @@ pub fn attribute(data: &[u8], id: u8) -> [u8; 12] {
         .unwrap_or_else(|| panic!("no attribute {id}"))
         .try_into()
         .unwrap()
+}
+
+#[test]
+fn the_other_side_imports_only_leaves() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sim");
+    let mut rooms = vec![root];
+    let mut seen = 0;
+    while let Some(room) = rooms.pop() {
+        for entry in std::fs::read_dir(room).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                rooms.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                seen += 1;
+                let text = std::fs::read_to_string(&path).unwrap();
+                for used in text.split("crate::").skip(1) {
+                    let room = used
+                        .split(|c: char| !c.is_alphanumeric() && c != '_')
+                        .next()
+                        .unwrap();
+                    let leaf = matches!(room, "units" | "text" | "time" | "sys" | "wire" | "sim" | "");
+                    assert!(leaf, "{}: crate::{room}", path.display());
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen} files");
 }
