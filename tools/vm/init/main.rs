@@ -9,7 +9,7 @@
 mod frame;
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char, c_int, c_long, c_ulong, c_void};
+use std::ffi::{CString, c_char, c_int, c_long, c_short, c_ulong, c_void};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -32,6 +32,9 @@ const CDB_TRACE: &str = "/sys/kernel/tracing/instances/cdb";
 const PATH_IN_GUEST: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Disks that have not appeared after this time will not.
 const DISKS_WAIT: Duration = Duration::from_secs(30);
+
+/// So often it is looked whether anybody waits for answers.
+const HOST_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 type Outcome<T> = Result<T, String>;
 
@@ -67,6 +70,7 @@ fn serve() -> Outcome<()> {
         .open(PORT)
         .map_err(|error| format!("{PORT}: {error}"))?;
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    leave_with_the_host(port.as_raw_fd());
     let hello = [
         release.trim().to_owned(),
         disks_found.to_string(),
@@ -77,10 +81,7 @@ fn serve() -> Outcome<()> {
         .write_to(&mut port)
         .map_err(|error| format!("{PORT}: {error}"))?;
     loop {
-        // The end of the stream is the host's death: then nobody else would end this guest.
-        let Ok(request) = Message::read_from(&mut port) else {
-            return Ok(());
-        };
+        let request = Message::read_from(&mut port).map_err(|error| format!("{PORT}: {error}"))?;
         let answer = match request.kind {
             frame::RUN => run(&request),
             frame::DISKS => Ok(text(disks())),
@@ -94,6 +95,26 @@ fn serve() -> Outcome<()> {
             .write_to(&mut port)
             .map_err(|error| format!("{PORT}: {error}"))?;
     }
+}
+
+/// Powers off when the host's end of the port is closed: if that process was killed, nobody else would end this guest. (Reading
+/// ends by itself then, but writing blocks, and a command may run for long.) The port stays open as long as this program runs.
+fn leave_with_the_host(port: c_int) {
+    thread::spawn(move || {
+        let mut poll_fd = PollFd {
+            fd: port,
+            events: 0,
+            revents: 0,
+        };
+        loop {
+            // SAFETY: one element, which outlives the call.
+            let ready = unsafe { poll(&raw mut poll_fd, 1, 0) };
+            if ready == 1 && poll_fd.revents & POLLHUP != 0 {
+                power_off();
+            }
+            thread::sleep(HOST_CHECK_INTERVAL);
+        }
+    });
 }
 
 fn text(text: String) -> Message {
@@ -482,11 +503,20 @@ fn power_off() -> ! {
     std::process::exit(1);
 }
 
+const POLLHUP: c_short = 0x10;
 const SIGKILL: c_int = 9;
 const MS_RDONLY: c_ulong = 1;
 const SYS_FINIT_MODULE: c_long = 313;
 const SYSLOG_ACTION_READ_ALL: c_int = 3;
 const RB_POWER_OFF: c_int = 0x4321_fedc;
+
+/// `struct pollfd`.
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
+}
 
 /// `struct rusage`: two times and fourteen counters that nobody here needs.
 #[repr(C)]
@@ -511,6 +541,7 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn klogctl(action: c_int, buffer: *mut c_char, len: c_int) -> c_int;
     fn reboot(how: c_int) -> c_int;
+    fn poll(fds: *mut PollFd, count: c_ulong, timeout_ms: c_int) -> c_int;
     fn kill(pid: c_int, signal: c_int) -> c_int;
     fn wait4(pid: c_int, status: *mut c_int, options: c_int, usage: *mut Rusage) -> c_int;
 }

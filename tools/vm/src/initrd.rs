@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::cpio::Archive;
 use crate::error::Error;
@@ -12,6 +13,9 @@ use crate::setup::Kernel;
 
 /// Static, made by build.rs; empty where that was not possible.
 static INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
+
+/// Archives older than this are removed when a new one is made.
+const KEPT_UNUSED: Duration = Duration::from_secs(3600);
 
 /// The archive for this kernel, from the cache if nothing it is made of has changed.
 pub fn initrd(kernel: &Kernel) -> Result<PathBuf, Error> {
@@ -31,12 +35,18 @@ pub fn initrd(kernel: &Kernel) -> Result<PathBuf, Error> {
     if path.exists() {
         return Ok(path);
     }
-    // Those of earlier builds of init are of no use any more, and each is some 20 MB.
+    // Those of earlier builds of init are of no use any more, and each is some 10 MB; a young one may just be booting.
     for entry in fs::read_dir(&kernel.dir)
         .map_err(Error::io("reading the cache"))?
         .flatten()
     {
-        if entry.file_name().to_string_lossy().starts_with("initrd-") {
+        let age = entry
+            .metadata()
+            .and_then(|data| data.modified())
+            .ok()
+            .and_then(|time| time.elapsed().ok());
+        let unused = age.is_some_and(|age| age > KEPT_UNUSED);
+        if unused && entry.file_name().to_string_lossy().starts_with("initrd-") {
             let _ = fs::remove_file(entry.path());
         }
     }

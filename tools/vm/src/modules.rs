@@ -28,9 +28,15 @@ pub const BASE: &[Wanted] = &[
     Wanted::new("loop", ""),
     Wanted::new("ext4", ""),
     Wanted::optional("nls_ascii"),
+    Wanted::optional("nls_utf8"),
+    Wanted::optional("nls_cp437"),
     Wanted::new("vfat", ""),
+    Wanted::new("exfat", ""),
+    Wanted::new("usbmon", ""),
     Wanted::new("usb_storage", "delay_use=0"),
     Wanted::new("uas", ""),
+    // Without it no disk appears behind a Cypress bridge, which usb_storage leaves to it.
+    Wanted::new("ums_cypress", ""),
     Wanted::new("xhci_pci", ""),
 ];
 

@@ -19,6 +19,8 @@ use crate::setup::{self, QEMU};
 /// The kernel's command line, without the number of disks.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off tsc=reliable no_timer_check \
                                 random.trust_cpu=on log_buf_len=1M rdinit=/init";
+/// Names of directories for a guest's files start so; the process's number follows, then a count.
+const SCRATCH_PREFIX: &str = "drivethru-vm-";
 /// The SATA ports of the machine.
 const MAX_SATA_DISKS: usize = 6;
 /// The ports of the USB controller.
@@ -212,10 +214,25 @@ struct Scratch {
 impl Scratch {
     fn new() -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        Self::sweep();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("drivethru-vm-{}-{count}", std::process::id()));
+        let dir = std::env::temp_dir().join(format!("{SCRATCH_PREFIX}{}-{count}", std::process::id()));
         fs::create_dir(&dir).map_err(Error::io(format!("creating {}", dir.display())))?;
         Ok(Self { dir })
+    }
+
+    /// Removes what processes have left that were killed while their guest booted.
+    fn sweep() {
+        for entry in fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let owner = name
+                .strip_prefix(SCRATCH_PREFIX)
+                .and_then(|rest| rest.split_once('-'));
+            let owner = owner.and_then(|(pid, _)| pid.parse::<u32>().ok());
+            if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
