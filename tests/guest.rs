@@ -1,0 +1,623 @@
+//! The tool on a real kernel: one guest with four disks, and beside every figure of ours the one that smartctl, hdparm or
+//! sg3_utils read from the same disk. How many commands a run costs is counted by the kernel.
+//!
+//! Runs without the usual harness, which would hide a SKIPPED. `cargo test --test guest -- WORD...` runs the checks whose names
+//! hold one of the words.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use drivethru_vm::{Disk, Error, Guest, GuestDisk, KernelMessage, Output, Vm};
+use serde_json::{Map, Value};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A SATA disk that does not tell its rotation rate.
+const UNKNOWN: &str = "QMUNKNOWN0001";
+/// A SATA disk that says it is solid state.
+const FLASH: &str = "QMFLASH00002";
+/// USB disks without SAT.
+const BOT: &str = "QMBOT0000003";
+const UAS: &str = "QMUAS0000004";
+
+/// A name and what to do. What cannot even be compared is the error.
+type Check = (&'static str, fn(&Bench) -> Result<(), String>);
+
+const CHECKS: &[Check] = &[
+    ("info of SATA disks", info_of_sata_disks),
+    ("decode identify of dumps", decode_identify_of_dumps),
+    ("smart of SATA disks", smart_of_sata_disks),
+    ("temp of SATA disks", temp_of_sata_disks),
+    ("temp costs what it promises", temp_costs_what_it_promises),
+    ("temp again and again", temp_again_and_again),
+    ("USB disks without SAT", usb_disks_without_sat),
+    (
+        "plain disks get no dangerous commands",
+        plain_disks_get_no_dangerous_commands,
+    ),
+    ("list", list_has_every_disk),
+    ("several devices", several_devices),
+    ("no such device", no_such_device),
+];
+
+/// What the kernel may say at warning level or worse while booting, and what it may say at all during a check.
+const USUAL_AT_BOOT: &[&str] = &[
+    "tsc: Unable to calibrate against PIT",
+    "Power-on or device reset occurred",
+];
+const USUAL_LATER: &[&str] = &["random: crng init done"];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().any(|word| word == "--list") {
+        CHECKS.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let chosen: Vec<&Check> = CHECKS
+        .iter()
+        .filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())))
+        .collect();
+    if chosen.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    match run(&chosen) {
+        Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
+        Ok(failures) => {
+            failures.iter().for_each(|failure| println!("FAILED: {failure}"));
+            ExitCode::FAILURE
+        }
+        Err(Error::Unavailable(why)) => {
+            println!("SKIPPED: {} checks on a real kernel: {why}", chosen.len());
+            let required = ["CI", "DRIVETHRU_REQUIRE_VM"]
+                .iter()
+                .any(|name| std::env::var_os(name).is_some());
+            if required {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            }
+        }
+        Err(error) => {
+            println!("FAILED: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chosen: &[&Check]) -> Result<Vec<String>, Error> {
+    let sata = |disk: Disk, serial: &str| disk.serial(serial).model("QM Emulated Disk").firmware("QM-1.02");
+    let guest = Vm::builder()
+        .disk(sata(Disk::ahci(), UNKNOWN).size_bytes(96 << 20))
+        .disk(sata(Disk::ahci_ssd(), FLASH).size_bytes(80 << 20))
+        .disk(Disk::usb_bot().serial(BOT))
+        .disk(Disk::usb_uas().serial(UAS))
+        .boot()?;
+    let bench = Bench {
+        compared: Cell::new(0),
+        failures: RefCell::default(),
+        check: Cell::new("boot"),
+        kernel_messages: Cell::new(0),
+        guest,
+    };
+    bench.look_at_the_kernel_log(|message| message.level <= 4, USUAL_AT_BOOT)?;
+    // Into the guest's memory: the host's files come over 9p, slowly.
+    let program = Guest::host_path(Path::new(env!("CARGO_BIN_EXE_drivethru")));
+    let copied = bench
+        .guest
+        .run(&format!("cp '{program}' /tmp/drivethru"), TIMEOUT)?;
+    assert_eq!(copied.status, 0, "{}", copied.stderr_text());
+
+    for (name, check) in chosen {
+        bench.check.set(name);
+        let before = bench.failures.borrow().len();
+        if let Err(why) = check(&bench) {
+            bench.fail(why);
+        }
+        bench.look_at_the_kernel_log(|_| true, USUAL_LATER)?;
+        let verdict = if bench.failures.borrow().len() == before {
+            "ok"
+        } else {
+            "FAILED"
+        };
+        println!("{name}: {verdict}");
+    }
+    println!(
+        "guest: {} checks, {} values compared (kernel {}, up in {:.1} s)",
+        chosen.len(),
+        bench.compared.get(),
+        bench.guest.release(),
+        bench.guest.boot_time().as_secs_f64()
+    );
+    let Bench { guest, failures, .. } = bench;
+    guest.shutdown()?;
+    Ok(failures.into_inner())
+}
+
+// --- the checks
+
+fn info_of_sata_disks(bench: &Bench) -> Result<(), String> {
+    for serial in [UNKNOWN, FLASH] {
+        let disk = bench.disk(serial)?;
+        let info = bench.json(&format!("info {}", disk.node))?;
+        let drive = object_with(&info, &["model", "serial", "sectors"])
+            .ok_or_else(|| format!("nothing in it has model, serial and sectors: {info}"))?;
+        bench.compare_identity(serial, drive, &disk)?;
+    }
+    Ok(())
+}
+
+/// The same page, as binary and as hdparm's text, without the device.
+fn decode_identify_of_dumps(bench: &Bench) -> Result<(), String> {
+    for serial in [UNKNOWN, FLASH] {
+        let disk = bench.disk(serial)?;
+        for dump in [
+            format!("hdparm --Istdout {}", disk.node),
+            format!("sg_sat_identify --raw {}", disk.node),
+        ] {
+            bench.theirs(&format!("{dump} > /tmp/identify"), 0)?;
+            let decoded = bench.json("decode identify /tmp/identify")?;
+            let decoded = decoded.as_object().ok_or("not an object")?;
+            bench.compare_identity(&format!("{serial}, {dump}"), decoded, &disk)?;
+        }
+    }
+    Ok(())
+}
+
+fn smart_of_sata_disks(bench: &Bench) -> Result<(), String> {
+    for serial in [UNKNOWN, FLASH] {
+        let node = bench.disk(serial)?.node;
+        let smart = bench.json(&format!("smart {node}"))?;
+        let smartctl = bench.smartctl(&format!("-a {node}"))?;
+        let ours = object_with(&smart, &["attributes"])
+            .and_then(|object| object["attributes"].as_array())
+            .ok_or_else(|| format!("no list of attributes: {smart}"))?;
+        let theirs = smartctl
+            .pointer("/ata_smart_attributes/table")
+            .and_then(Value::as_array)
+            .ok_or("smartctl has no attributes")?;
+        let ids = |list: &[Value]| {
+            list.iter()
+                .map(|attribute| attribute["id"].as_u64())
+                .collect::<Vec<_>>()
+        };
+        bench.same(&format!("{serial}: attributes"), ids(ours), ids(theirs));
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            let what = |field: &str| format!("{serial}: attribute {} {field}", theirs["id"]);
+            for field in ["value", "worst"] {
+                bench.same(&what(field), ours[field].as_u64(), theirs[field].as_u64());
+            }
+            // Six bytes, the most significant first. "raw" may be a figure that is taken out of them.
+            let hex = ours["raw_hex"]
+                .as_str()
+                .map(|text| text.trim_start_matches("0x").replace(' ', ""));
+            let raw = hex.as_deref().and_then(|hex| u64::from_str_radix(hex, 16).ok());
+            bench.same(&what("raw_hex"), raw, theirs["raw"]["value"].as_u64());
+        }
+        bench.same(
+            &format!("{serial}: is it well"),
+            bench.ours(&format!("smart {node}"))?.status == 0,
+            smartctl["smart_status"]["passed"] == true,
+        );
+    }
+    Ok(())
+}
+
+fn temp_of_sata_disks(bench: &Bench) -> Result<(), String> {
+    for serial in [UNKNOWN, FLASH] {
+        let node = bench.disk(serial)?.node;
+        let ours = bench.json(&format!("temp {node}"))?;
+        let theirs = bench.smartctl(&format!("-A {node}"))?;
+        let celsius = ours.pointer("/temperature/celsius").and_then(Value::as_f64);
+        bench.same(
+            &format!("{serial}: temperature"),
+            celsius,
+            theirs["temperature"]["current"].as_f64(),
+        );
+        // The emulated disk has neither SCT nor statistics, and of the attributes only this one.
+        bench.same(
+            &format!("{serial}: source"),
+            ours["temperature"]["source"].as_str(),
+            Some("smart_190"),
+        );
+        let readings = ours["temperature"]["readings"].as_array().map(Vec::len);
+        bench.same(&format!("{serial}: readings"), readings, Some(1));
+        let power = ours["power_state"].as_str();
+        let spins = bench
+            .theirs(&format!("hdparm -C {node}"), 0)?
+            .contains("active/idle");
+        let awake = matches!(power, Some("active" | "idle")) || (serial == FLASH && power == Some("unknown"));
+        bench.same(&format!("{serial}: awake ({power:?})"), awake, spins);
+    }
+    Ok(())
+}
+
+/// DESIGN section 5: power mode (not for flash), IDENTIFY, SMART data; and our own account agrees with the kernel's.
+fn temp_costs_what_it_promises(bench: &Bench) -> Result<(), String> {
+    for (serial, promised) in [(UNKNOWN, 3), (FLASH, 2)] {
+        let disk = bench.disk(serial)?;
+        let (output, cdbs) = bench.counted(&disk, &format!("temp --json {}", disk.node))?;
+        bench.same(
+            &format!("{serial}: commands {}", listed(&cdbs)),
+            cdbs.len(),
+            promised,
+        );
+        let document = document(&output)?;
+        let own = document.pointer("/cost/commands").and_then(Value::as_u64);
+        bench.same(&format!("{serial}: own account"), own, Some(cdbs.len() as u64));
+        // The second run may know more, and must not cost more.
+        let (_, again) = bench.counted(&disk, &format!("temp --json {}", disk.node))?;
+        bench.holds(
+            &format!("{serial}: second run {}", listed(&again)),
+            again.len() <= promised,
+        );
+    }
+    Ok(())
+}
+
+fn temp_again_and_again(bench: &Bench) -> Result<(), String> {
+    for (serial, first, further) in [(UNKNOWN, 3, 2), (FLASH, 2, 1)] {
+        let disk = bench.disk(serial)?;
+        let (output, cdbs) =
+            bench.counted(&disk, &format!("temp --json --every 1s --count 3 {}", disk.node))?;
+        bench.same(
+            &format!("{serial}: commands {}", listed(&cdbs)),
+            cdbs.len(),
+            first + 2 * further,
+        );
+        let text = output.stdout_text();
+        let costs: Vec<Option<u64>> = text
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<Value>(line)
+                    .ok()?
+                    .pointer("/cost/commands")?
+                    .as_u64()
+            })
+            .collect();
+        let [first, further] = [first, further].map(|count| Some(count as u64));
+        bench.same(
+            &format!("{serial}: own account"),
+            costs,
+            vec![first, further, further],
+        );
+        let took = output.elapsed;
+        bench.holds(
+            &format!("{serial}: samples a second apart, in {took:?}"),
+            took >= Duration::from_millis(1900),
+        );
+    }
+    Ok(())
+}
+
+fn usb_disks_without_sat(bench: &Bench) -> Result<(), String> {
+    for serial in [BOT, UAS] {
+        let node = bench.disk(serial)?.node;
+        for verb in ["temp", "smart"] {
+            let output = bench.ours(&format!("{verb} {node}"))?;
+            bench.same(&format!("{serial}: exit code of {verb}"), output.status, 5);
+            let said = output.stderr_text();
+            bench.holds(
+                &format!("{serial}: {verb} explains itself: {said:?}"),
+                said.contains(&node),
+            );
+        }
+        let output = bench.ours(&format!("info --json {node}"))?;
+        bench.same(&format!("{serial}: exit code of info"), output.status, 0);
+        let info = document(&output)?;
+        let inquiry = bench.theirs(&format!("sg_inq {node}"), 0)?;
+        for label in ["Product identification:", "Product revision level:"] {
+            let theirs = after(&inquiry, label).ok_or_else(|| format!("sg_inq has no {label}"))?;
+            bench.holds(
+                &format!("{serial}: info has {theirs:?}: {info}"),
+                mentions(&info, &theirs),
+            );
+        }
+        bench.holds(
+            &format!("{serial}: info has the serial: {info}"),
+            mentions(&info, serial),
+        );
+    }
+    Ok(())
+}
+
+/// Vendor opcodes, A1h (a reset on some bridges), anything that writes.
+fn plain_disks_get_no_dangerous_commands(bench: &Bench) -> Result<(), String> {
+    const HARMLESS: &[u8] = &[0x00, 0x03, 0x12, 0x1a, 0x25, 0x4d, 0x5a, 0x85, 0x9e, 0xa0];
+    for serial in [BOT, UAS] {
+        let disk = bench.disk(serial)?;
+        for verb in ["temp", "info", "smart", "list"] {
+            let device = if verb == "list" { "" } else { &disk.node };
+            let (_, cdbs) = bench.counted(&disk, &format!("{verb} {device}"))?;
+            let harmless = cdbs
+                .iter()
+                .all(|cdb| cdb.first().is_some_and(|opcode| HARMLESS.contains(opcode)));
+            bench.holds(&format!("{serial}: {verb} sends {}", listed(&cdbs)), harmless);
+        }
+    }
+    Ok(())
+}
+
+fn list_has_every_disk(bench: &Bench) -> Result<(), String> {
+    for (command, serials) in [
+        ("list", [BOT, UAS].as_slice()),
+        ("list --all", &[BOT, UAS, UNKNOWN, FLASH]),
+    ] {
+        let output = bench.ours(&format!("{command} --json"))?;
+        bench.same(&format!("exit code of {command}"), output.status, 0);
+        let text = output.stdout_text();
+        let documents: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+        // One document a line, or one that fills many.
+        let list = documents.map(Value::Array).or_else(|_| document(&output))?;
+        for serial in serials {
+            let node = bench.disk(serial)?.node;
+            bench.holds(&format!("{command} has {node}: {list}"), mentions(&list, &node));
+        }
+        if command == "list" {
+            let node = bench.disk(FLASH)?.node;
+            bench.holds(
+                &format!("{command} leaves out {node}, which is not USB"),
+                !mentions(&list, &node),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The most serious code counts, and what could be read is there.
+fn several_devices(bench: &Bench) -> Result<(), String> {
+    let [flash, bot] = [bench.disk(FLASH)?.node, bench.disk(BOT)?.node];
+    let output = bench.ours(&format!("temp --json {bot} {flash}"))?;
+    bench.same("exit code", output.status, 5);
+    let text = output.stdout_text();
+    let read = text.lines().any(|line| {
+        serde_json::from_str(line).is_ok_and(|line: Value| line.pointer("/temperature/celsius").is_some())
+    });
+    bench.holds(&format!("the temperature of {flash}: {text:?}"), read);
+    Ok(())
+}
+
+fn no_such_device(bench: &Bench) -> Result<(), String> {
+    for verb in ["temp", "info", "smart"] {
+        let output = bench.ours(&format!("{verb} /dev/sdzz"))?;
+        bench.same(&format!("exit code of {verb}"), output.status, 3);
+        bench.holds(
+            &format!("{verb} names it"),
+            output.stderr_text().contains("/dev/sdzz"),
+        );
+    }
+    Ok(())
+}
+
+// --- helpers
+
+struct Bench {
+    guest: Guest,
+    compared: Cell<usize>,
+    failures: RefCell<Vec<String>>,
+    check: Cell<&'static str>,
+    kernel_messages: Cell<usize>,
+}
+
+impl Bench {
+    /// One value of ours against the same one of somebody else. A difference is noted, and the check goes on.
+    fn same<T: PartialEq + Debug>(&self, what: &str, ours: T, theirs: T) {
+        self.compared.set(self.compared.get() + 1);
+        if ours != theirs {
+            self.fail(format!("{what}: {ours:?} here, expected {theirs:?}"));
+        }
+    }
+
+    fn holds(&self, what: &str, holds: bool) {
+        self.compared.set(self.compared.get() + 1);
+        if !holds {
+            self.fail(format!("{what}: does not hold"));
+        }
+    }
+
+    fn fail(&self, why: String) {
+        self.failures
+            .borrow_mut()
+            .push(format!("{}: {why}", self.check.get()));
+    }
+
+    fn disk(&self, serial: &str) -> Result<GuestDisk, String> {
+        self.guest.find_disk(serial).map_err(|error| error.to_string())
+    }
+
+    /// Our tool, each time with a home that knows nothing.
+    fn ours(&self, arguments: &str) -> Result<Output, String> {
+        self.guest
+            .run(&fresh(arguments), TIMEOUT)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The same, and what it sent to this disk.
+    fn counted(&self, disk: &GuestDisk, arguments: &str) -> Result<(Output, Vec<Vec<u8>>), String> {
+        self.guest
+            .run_counted(disk, &fresh(arguments), TIMEOUT)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Our tool's one document; it must have ended well.
+    fn json(&self, arguments: &str) -> Result<Value, String> {
+        let output = self.ours(&format!("{arguments} --json"))?;
+        if output.status != 0 {
+            return Err(format!(
+                "{arguments} ended with {}: {}",
+                output.status,
+                output.stderr_text()
+            ));
+        }
+        document(&output)
+    }
+
+    /// Somebody else's tool; bits of its exit code that are not `accepted` are a failure of the check.
+    fn theirs(&self, command: &str, accepted: i32) -> Result<String, String> {
+        let output = self
+            .guest
+            .run(command, TIMEOUT)
+            .map_err(|error| error.to_string())?;
+        if output.status & !accepted != 0 {
+            return Err(format!(
+                "{command} ended with {}: {}",
+                output.status,
+                output.stderr_text()
+            ));
+        }
+        Ok(output.stdout_text())
+    }
+
+    /// Bit 2 of smartctl's exit code tells that some log is not there.
+    fn smartctl(&self, arguments: &str) -> Result<Value, String> {
+        let text = self.theirs(&format!("smartctl -j -d sat {arguments}"), 4)?;
+        serde_json::from_str(&text).map_err(|error| format!("smartctl {arguments}: {error}"))
+    }
+
+    /// Against smartctl, hdparm and what the kernel itself tells through SCSI.
+    fn compare_identity(&self, who: &str, ours: &Map<String, Value>, disk: &GuestDisk) -> Result<(), String> {
+        let node = &disk.node;
+        let text = |key: &str| ours.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key: &str| ours.get(key).and_then(Value::as_u64);
+
+        let smartctl = self.smartctl(&format!("-i {node}"))?;
+        for (key, theirs) in [
+            ("model", "model_name"),
+            ("serial", "serial_number"),
+            ("firmware", "firmware_version"),
+        ] {
+            let theirs = smartctl[theirs].as_str().map(str::to_owned);
+            self.same(&format!("{who}: {key} (smartctl)"), text(key), theirs);
+        }
+        let pairs = [
+            ("sectors", "/user_capacity/blocks"),
+            ("logical_sector_bytes", "/logical_block_size"),
+            ("physical_sector_bytes", "/physical_block_size"),
+            ("rotation_rpm", "/rotation_rate"),
+        ];
+        for (key, theirs) in pairs {
+            let theirs = smartctl.pointer(theirs).and_then(Value::as_u64);
+            self.same(&format!("{who}: {key} (smartctl)"), number(key), theirs);
+        }
+
+        let hdparm = self.theirs(&format!("hdparm -I {node}"), 0)?;
+        for (key, label) in [
+            ("model", "Model Number:"),
+            ("serial", "Serial Number:"),
+            ("firmware", "Firmware Revision:"),
+        ] {
+            self.same(
+                &format!("{who}: {key} (hdparm)"),
+                text(key),
+                after(&hdparm, label),
+            );
+        }
+        let theirs = after(&hdparm, "LBA48  user addressable sectors:").and_then(|text| text.parse().ok());
+        self.same(&format!("{who}: sectors (hdparm)"), number("sectors"), theirs);
+        let solid =
+            after(&hdparm, "Nominal Media Rotation Rate:").is_some_and(|text| text == "Solid State Device");
+        self.same(
+            &format!("{who}: solid state (hdparm)"),
+            number("rotation_rpm") == Some(0),
+            solid,
+        );
+
+        let capacity = self.theirs(&format!("sg_readcap {node}"), 0)?;
+        let theirs = after(&capacity, "Number of logical blocks=").and_then(|text| text.parse().ok());
+        self.same(
+            &format!("{who}: sectors (READ CAPACITY)"),
+            number("sectors"),
+            theirs,
+        );
+        let theirs = after(&capacity, "Logical block length=");
+        let theirs = theirs.and_then(|text| text.strip_suffix(" bytes")?.parse().ok());
+        self.same(
+            &format!("{who}: sector size (READ CAPACITY)"),
+            number("logical_sector_bytes"),
+            theirs,
+        );
+        let unit = self.theirs(&format!("sg_vpd --page=sn {node}"), 0)?;
+        self.same(
+            &format!("{who}: serial (VPD 80h)"),
+            text("serial"),
+            after(&unit, "Unit serial number:"),
+        );
+        Ok(())
+    }
+
+    /// What has come since the last look and is not among the usual is a failure.
+    fn look_at_the_kernel_log(
+        &self,
+        counts: fn(&KernelMessage) -> bool,
+        usual: &[&str],
+    ) -> Result<(), Error> {
+        let log = self.guest.dmesg()?;
+        for message in log
+            .iter()
+            .skip(self.kernel_messages.replace(log.len()))
+            .filter(|message| counts(message))
+        {
+            self.compared.set(self.compared.get() + 1);
+            if !usual.iter().any(|usual| message.text.contains(usual)) {
+                self.fail(format!(
+                    "the kernel says (level {}): {}",
+                    message.level, message.text
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fresh(arguments: &str) -> String {
+    format!("HOME=$(mktemp -d) NO_COLOR=1 /tmp/drivethru {arguments}")
+}
+
+fn document(output: &Output) -> Result<Value, String> {
+    let text = output.stdout_text();
+    serde_json::from_str(&text).map_err(|error| {
+        format!(
+            "not one JSON document ({error}): {text:?}, exit code {}, on stderr {:?}",
+            output.status,
+            output.stderr_text()
+        )
+    })
+}
+
+/// The first object, from the outside in, that has all these keys.
+fn object_with<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Map<String, Value>> {
+    match value {
+        Value::Object(object) if keys.iter().all(|key| object.contains_key(*key)) => Some(object),
+        Value::Object(object) => object.values().find_map(|inner| object_with(inner, keys)),
+        Value::Array(list) => list.iter().find_map(|inner| object_with(inner, keys)),
+        _ => None,
+    }
+}
+
+/// Whether one of the strings in it, at any depth, is this one.
+fn mentions(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        Value::Array(list) => list.iter().any(|inner| mentions(inner, wanted)),
+        Value::Object(object) => object.values().any(|inner| mentions(inner, wanted)),
+        _ => false,
+    }
+}
+
+/// What stands behind this label, to the end of the line, without blanks around it.
+fn after(text: &str, label: &str) -> Option<String> {
+    text.lines()
+        .find_map(|line| Some(line.split_once(label)?.1.trim().to_owned()))
+}
+
+fn listed(cdbs: &[Vec<u8>]) -> String {
+    let hex = |cdb: &Vec<u8>| {
+        cdb.iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    format!("[{}]", cdbs.iter().map(hex).collect::<Vec<_>>().join(", "))
+}

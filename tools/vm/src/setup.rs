@@ -1,0 +1,315 @@
+//! What the bench needs from outside: QEMU and a kernel. Nothing of it is installed unless [`setup`] is called.
+//!
+//! The kernel is Debian's, as `apt-get download` brings it: it is unpacked into a cache directory and never installed.
+//! The cloud flavour would not do, it has no USB.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use crate::error::Error;
+
+/// The package that depends on the current kernel.
+const KERNEL_METAPACKAGE: &str = "linux-image-amd64";
+/// Programs that are called, and the packages that have them. The last three are what the guest's checks compare with.
+const PROGRAMS: &[(&str, &str)] = &[
+    (QEMU, "qemu-system-x86"),
+    ("xz", "xz-utils"),
+    ("smartctl", "smartmontools"),
+    ("hdparm", "hdparm"),
+    ("sg_inq", "sg3-utils"),
+];
+/// The emulator.
+pub(crate) const QEMU: &str = "qemu-system-x86_64";
+/// A directory is complete when this is in it.
+const COMPLETE: &str = "complete";
+/// Parts of the module tree that no guest loads, more than half of its size.
+const UNWANTED_MODULES: &[&str] = &[
+    "sound",
+    "drivers/gpu",
+    "drivers/media",
+    "drivers/infiniband",
+    "drivers/iio",
+    "drivers/net/wireless",
+];
+
+/// An unpacked kernel in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// What `uname -r` says in the guest.
+    pub release: String,
+    /// Its directory in the cache.
+    pub dir: PathBuf,
+    /// The ELF image.
+    pub vmlinux: PathBuf,
+    /// The directory that holds `kernel/` and `modules.builtin`.
+    pub modules: PathBuf,
+}
+
+impl Kernel {
+    fn in_dir(dir: PathBuf) -> Option<Self> {
+        let release = dir.file_name()?.to_str()?.strip_prefix("kernel-")?.to_owned();
+        dir.join(COMPLETE).exists().then(|| Self {
+            vmlinux: dir.join("vmlinux"),
+            modules: dir.join("modules"),
+            release,
+            dir,
+        })
+    }
+}
+
+/// `DRIVETHRU_VM_CACHE`, else `drivethru-vm` in `XDG_CACHE_HOME` or `~/.cache`.
+pub fn cache_dir() -> Result<PathBuf, Error> {
+    let set = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    set("DRIVETHRU_VM_CACHE")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("drivethru-vm")))
+        .or_else(|| Some(set("HOME")?.join(".cache/drivethru-vm")))
+        .ok_or_else(|| Error::Unavailable("no cache directory: HOME is not set".to_owned()))
+}
+
+/// The kernel that an earlier [`setup`] has left, the newest if there are several. Nothing is fetched or installed.
+pub fn installed() -> Result<Kernel, Error> {
+    for (program, package) in PROGRAMS {
+        if which(program).is_none() {
+            return Err(Error::Unavailable(format!(
+                "{program} is not installed (package {package}); {HINT}"
+            )));
+        }
+    }
+    let cache = cache_dir()?;
+    let made = |kernel: &Kernel| {
+        fs::metadata(kernel.dir.join(COMPLETE))
+            .and_then(|file| file.modified())
+            .ok()
+    };
+    fs::read_dir(&cache)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Kernel::in_dir(entry.path()))
+        .max_by_key(|kernel| made(kernel).unwrap_or(SystemTime::UNIX_EPOCH))
+        .ok_or_else(|| Error::Unavailable(format!("no kernel in {}; {HINT}", cache.display())))
+}
+
+const HINT: &str = "try: cargo run --manifest-path tools/vm/Cargo.toml -- setup";
+
+/// Installs missing programs (as root, by apt-get) and fetches the current kernel into the cache. `say` hears what is done.
+pub fn setup(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
+    let missing: Vec<&str> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| which(program).is_none())
+        .map(|(_, package)| *package)
+        .collect();
+    for program in ["apt-get", "apt-cache", "dpkg-deb"] {
+        if which(program).is_none() {
+            return match installed() {
+                Ok(kernel) => Ok(kernel),
+                Err(_) => Err(Error::Unavailable(format!("setup needs Debian's {program}"))),
+            };
+        }
+    }
+    let root = run_text(Command::new("id").arg("-u"))?.trim() == "0";
+    let mut lists_fresh = false;
+    if !missing.is_empty() {
+        if !root {
+            return Err(Error::Unavailable(format!(
+                "not installed, and only root can: {}",
+                missing.join(" ")
+            )));
+        }
+        say(&format!("installing {}", missing.join(" ")));
+        update_lists()?;
+        lists_fresh = true;
+        run_text(
+            Command::new("apt-get")
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .args(["install", "-y", "--no-install-recommends"])
+                .args(&missing),
+        )?;
+    }
+    let package = match kernel_package() {
+        Err(_) if root && !lists_fresh => {
+            say("updating the package lists");
+            update_lists()?;
+            lists_fresh = true;
+            kernel_package()?
+        }
+        other => other?,
+    };
+
+    let cache = cache_dir()?;
+    fs::create_dir_all(&cache).map_err(Error::io(format!("creating {}", cache.display())))?;
+    let lock_path = cache.join("lock");
+    let lock =
+        fs::File::create(&lock_path).map_err(Error::io(format!("creating {}", lock_path.display())))?;
+    lock.lock()
+        .map_err(Error::io(format!("locking {}", lock_path.display())))?;
+    let release = package.trim_start_matches("linux-image-").to_owned();
+    if let Some(kernel) = Kernel::in_dir(cache.join(format!("kernel-{release}"))) {
+        say(&format!("kernel {release} is there: {}", kernel.dir.display()));
+        return Ok(kernel);
+    }
+    say(&format!("fetching {package} into {}", cache.display()));
+    let work = cache.join("unpacking");
+    remove_dir(&work)?;
+    fs::create_dir(&work).map_err(Error::io(format!("creating {}", work.display())))?;
+    if let Err(error) = download(&package, &work) {
+        if !root || lists_fresh {
+            return Err(error);
+        }
+        say("updating the package lists");
+        update_lists()?;
+        download(&package, &work)?;
+    }
+    let kernel = unpack(&release, &work, &cache)?;
+    remove_dir(&work)?;
+    say(&format!("kernel {release} is ready: {}", kernel.dir.display()));
+    Ok(kernel)
+}
+
+fn update_lists() -> Result<(), Error> {
+    run_text(Command::new("apt-get").arg("update")).map(drop)
+}
+
+/// The package that the metapackage depends on.
+fn kernel_package() -> Result<String, Error> {
+    let listing = run_text(Command::new("apt-cache").args(["depends", KERNEL_METAPACKAGE]))?;
+    listing
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Depends: "))
+        .find(|name| name.starts_with("linux-image-") && !name.contains("cloud"))
+        .map(str::to_owned)
+        .ok_or_else(|| Error::Setup {
+            what: format!("looking for the kernel behind {KERNEL_METAPACKAGE}"),
+            why: format!("apt-cache says {listing:?}"),
+        })
+}
+
+fn download(package: &str, into: &Path) -> Result<(), Error> {
+    run_text(
+        Command::new("apt-get")
+            .args(["download", package])
+            .current_dir(into),
+    )
+    .map(drop)
+}
+
+/// The downloaded package in `work` becomes `kernel-RELEASE` in the cache.
+fn unpack(release: &str, work: &Path, cache: &Path) -> Result<Kernel, Error> {
+    let package = fs::read_dir(work)
+        .map_err(Error::io(format!("reading {}", work.display())))?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
+        .ok_or_else(|| Error::Setup {
+            what: format!("looking for the package in {}", work.display()),
+            why: "apt-get download left none".to_owned(),
+        })?;
+    let tree = work.join("tree");
+    run_text(Command::new("dpkg-deb").arg("-x").arg(&package).arg(&tree))?;
+
+    let made = work.join("made");
+    let doing = || Error::io(format!("arranging {}", made.display()));
+    fs::create_dir(&made).map_err(doing())?;
+    let image = tree.join(format!("boot/vmlinuz-{release}"));
+    let image = fs::read(&image).map_err(Error::io(format!("reading {}", image.display())))?;
+    let packed = made.join("vmlinux.xz");
+    fs::write(&packed, payload(&image)?).map_err(doing())?;
+    run_text(Command::new("xz").args(["-d"]).arg(&packed))?;
+    let modules = ["usr/lib/modules", "lib/modules"]
+        .map(|dir| tree.join(dir).join(release))
+        .into_iter()
+        .find(|dir| dir.join("kernel").is_dir())
+        .ok_or_else(|| Error::Setup {
+            what: format!("looking for modules in {}", package.display()),
+            why: "there are none".to_owned(),
+        })?;
+    for unwanted in UNWANTED_MODULES {
+        remove_dir(&modules.join("kernel").join(unwanted))?;
+    }
+    fs::rename(&modules, made.join("modules")).map_err(doing())?;
+    fs::write(made.join(COMPLETE), "").map_err(doing())?;
+    let dir = cache.join(format!("kernel-{release}"));
+    remove_dir(&dir)?;
+    fs::rename(&made, &dir).map_err(doing())?;
+    Kernel::in_dir(dir).ok_or_else(|| Error::Protocol("the kernel just unpacked is gone".to_owned()))
+}
+
+/// The compressed kernel in a bzImage (kernel documentation, "The Linux/x86 Boot Protocol"): it starts `payload_offset`
+/// (bytes 248h..24Ch) behind the setup sectors (byte 1F1h, plus the boot sector) and is `payload_length` (24Ch..250h) long.
+/// QEMU boots the ELF file in it directly, which saves the guest the unpacking.
+fn payload(image: &[u8]) -> Result<&[u8], Error> {
+    let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
+    let found = (|| {
+        let setup_sectors = usize::from(*image.get(0x1f1)?);
+        let start = (setup_sectors + 1) * 512 + word(0x248)?;
+        // The last four bytes are the unpacked size, not part of the stream.
+        image.get(start..start.checked_add(word(0x24c)?.checked_sub(4)?)?)
+    })();
+    found
+        .filter(|payload| payload.starts_with(b"\xfd7zXZ\0"))
+        .ok_or_else(|| Error::Setup {
+            what: "unpacking the kernel".to_owned(),
+            why: "no xz stream where the boot protocol says".to_owned(),
+        })
+}
+
+fn remove_dir(dir: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(format!("removing {}", dir.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs it, and gives back what it wrote.
+fn run_text(command: &mut Command) -> Result<String, Error> {
+    let name = format!("{command:?}");
+    let run = command.output().map_err(Error::io(name.clone()))?;
+    if run.status.success() {
+        return Ok(String::from_utf8_lossy(&run.stdout).into_owned());
+    }
+    Err(Error::Setup {
+        what: name,
+        why: format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr).trim()),
+    })
+}
+
+/// Where a program is; `sbin` counts also where `PATH` of an ordinary user leaves it out.
+fn which(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    env::split_paths(&path)
+        .chain(more)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_found_by_the_header() {
+        let mut image = vec![0; 2048];
+        image[0x1f1] = 1; // one setup sector, so that the protected-mode part starts at 1024
+        image[0x248..0x24c].copy_from_slice(&16_u32.to_le_bytes());
+        image[0x24c..0x250].copy_from_slice(&(6_u32 + 4).to_le_bytes());
+        image[1040..1050].copy_from_slice(b"\xfd7zXZ\0size");
+        assert_eq!(payload(&image).unwrap(), b"\xfd7zXZ\0");
+        for len in [0, 0x1f1, 0x24f, 1043] {
+            assert!(payload(&image[..len]).is_err(), "{len}");
+        }
+        image[1040] = 0;
+        assert!(payload(&image).is_err());
+        image[0x24c..0x250].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(payload(&image).is_err());
+    }
+}
