@@ -5,7 +5,10 @@ pub mod ata;
 pub mod bridge;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod drive;
 pub mod nvme;
+#[cfg(feature = "cli")]
+pub mod report;
 pub mod scsi;
 pub mod sim;
 pub mod sys;

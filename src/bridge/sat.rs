@@ -120,6 +120,7 @@ impl AtaDialect for Sat {
                 timeout: request.timeout,
             },
             check_condition,
+            asked_without_ck_cond: false,
             dialect: self.clone(),
             phase: Phase::Start,
             attention_retries: 1,
@@ -242,7 +243,9 @@ enum Phase {
 
 struct SatExchange {
     command: Command,
+    /// Registers are wanted.
     check_condition: bool,
+    asked_without_ck_cond: bool,
     dialect: Sat,
     phase: Phase,
     attention_retries: u32,
@@ -315,6 +318,12 @@ impl SatExchange {
             }
             (0x2, _, _) => Err(Failure::NotReady { sense: boxed() }),
             (0x5, 0x20, _) => Err(Failure::CannotCarry { sense: Some(boxed()) }),
+            (0x5, 0x24, _) if self.may_ask_without_ck_cond() => {
+                // CK_COND may be the field that is refused: the same without it, and the registers by RRI.
+                self.asked_without_ck_cond = true;
+                self.command.cdb = without_ck_cond(&self.command.cdb);
+                Ok(Step::Send(self.command.clone()))
+            }
             (0x5, 0x24, _) => Err(Failure::FieldRefused { sense: boxed() }),
             _ => Err(Failure::CheckCondition { sense: Some(boxed()) }),
         }
@@ -347,6 +356,13 @@ impl SatExchange {
         Ok(Step::Done(Reply { registers, data }))
     }
 
+    fn may_ask_without_ck_cond(&self) -> bool {
+        self.check_condition
+            && !self.asked_without_ck_cond
+            && self.dialect.registers == RegisterSource::CkCondThenRri
+            && !self.dialect.learned.rri_refused.load(Ordering::Relaxed)
+    }
+
     fn registers_from_rri(&self, completion: &Completion) -> Registers {
         let reply = completion
             .data
@@ -360,6 +376,15 @@ impl SatExchange {
         }
         registers.unwrap_or_default()
     }
+}
+
+/// The flag byte is byte 2 in both forms.
+fn without_ck_cond(cdb: &Cdb) -> Cdb {
+    let mut bytes = cdb.as_bytes().to_vec();
+    if let Some(flags) = bytes.get_mut(2) {
+        *flags &= !CK_COND;
+    }
+    Cdb::new(&bytes).unwrap_or(*cdb)
 }
 
 /// RETURN RESPONSE INFORMATION: protocol 15, data-in, length in the transport.
@@ -514,6 +539,19 @@ mod tests {
         );
         let (_, left) = play(&empty, &dialect, status_request());
         assert_eq!(left, 0, "the second time nobody asks again");
+    }
+
+    #[test]
+    fn a_bridge_that_refuses_ck_cond_is_asked_without_it() {
+        let refused = format!(
+            "{STATUS_12}< status 02\n< sense 70 00 05 00 00 00 00 0a 00 00 00 00 24 00 00 00 00 00\n"
+        );
+        let plain = "> cdb a1 06 00 da 00 00 4f c2 00 b0 00 00\n< status 00\n";
+        let script =
+            format!("{refused}{plain}{RRI_12}< status 00\n< in 09 0c 00 00 00 00 00 00 00 4f 00 c2 00 50\n");
+        let (reply, left) = play(&script, &sat(Form::Twelve), status_request());
+        assert_eq!(reply.expect("registers").registers.lba_high, Some(0xc2));
+        assert_eq!(left, 0);
     }
 
     #[test]

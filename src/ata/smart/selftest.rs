@@ -63,6 +63,23 @@ pub enum SelfTestResult {
 }
 
 impl SelfTestResult {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Passed => "completed without error",
+            Self::AbortedByHost => "aborted by the host",
+            Self::InterruptedByReset => "interrupted by a reset",
+            Self::FatalError => "could not be completed",
+            Self::UnknownFailure => "an unknown element failed",
+            Self::ElectricalFailure => "an electrical element failed",
+            Self::ServoFailure => "a servo or seek element failed",
+            Self::ReadFailure => "a read element failed",
+            Self::HandlingDamage => "handling damage is suspected",
+            Self::InProgress => "in progress",
+            Self::Reserved => "reserved result",
+        }
+    }
+
     /// From the high nibble of `status`.
     pub fn from_status(status: u8) -> Self {
         match status >> 4 {

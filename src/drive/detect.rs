@@ -1,0 +1,519 @@
+//! Finding the way to the drive behind a bridge with the least harm.
+//!
+//! The order: what the kernel knows, what the tables forbid, what was remembered; then, unless the media is known to be
+//! flash, CHECK POWER MODE before anything that could wake a disk; then IDENTIFY DEVICE in the forms of SAT, the one that
+//! most bridges take first. A reset, time-out or transport error ends it at once and is remembered.
+
+use std::time::Duration;
+
+use super::error::{NoPassThrough, Rejected};
+use super::power::{Media, PowerState};
+use super::{Access, DriveError, OpenOptions};
+use crate::ata::identify::{Identify, Rotation};
+use crate::ata::power::PowerMode;
+use crate::bridge::memory::{BridgeKey, Harm, Remembered};
+use crate::bridge::quirks::{self, Rule};
+use crate::bridge::sat::{Form, LengthSource, RegisterSource, Sat};
+use crate::bridge::taskfile::Taskfile;
+use crate::bridge::{self, AtaDialect, BridgeError, Failure, Request};
+use crate::scsi::cdb;
+use crate::scsi::inquiry::Inquiry;
+use crate::scsi::sense::Sense;
+use crate::scsi::vpd::{self, Vpd};
+use crate::sys::NodeFacts;
+use crate::transport::{Command, Status, Transport, TransportError, execute};
+
+/// How the dialect was arrived at, for `info`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// The user said so.
+    Named,
+    /// It worked the last time.
+    Remembered,
+    /// The bridge tables name it.
+    Table {
+        /// Source of the fact.
+        evidence: String,
+    },
+    /// It answered.
+    Probed,
+}
+
+/// What detection found.
+pub(super) struct Detected {
+    pub access: Access,
+    pub identify: Option<Identify>,
+    pub inquiry: Option<Inquiry>,
+    pub found_by: FoundBy,
+    pub tried: Vec<Rejected>,
+    pub media: Media,
+    pub power: PowerState,
+}
+
+/// Everything that the steps share.
+pub(super) struct Detection<'a> {
+    pub transport: &'a mut dyn Transport,
+    pub facts: &'a NodeFacts,
+    pub options: &'a OpenOptions,
+    pub key: Option<&'a BridgeKey>,
+    /// Gate on the power state before anything that might wake a disk.
+    pub gate: bool,
+}
+
+/// SAT in the forms that are tried, in this order.
+const FORMS: [(Form, LengthSource); 4] = [
+    (Form::Auto, LengthSource::Count),
+    (Form::Auto, LengthSource::Transport),
+    (Form::Sixteen, LengthSource::Count),
+    (Form::Sixteen, LengthSource::Transport),
+];
+
+impl Detection<'_> {
+    pub fn run(mut self) -> Result<Detected, DriveError> {
+        let remembered = self.recall();
+        let media = media_from_facts(self.facts);
+        let inquiry = self.inquiry()?;
+        let named = match self.options.dialect.as_deref() {
+            None | Some("auto") => None,
+            Some("scsi") => {
+                return Ok(self.scsi_only(NoPassThrough::AskedForScsi, inquiry, FoundBy::Named, media));
+            }
+            Some(name) => Some(Sat::by_name(name).ok_or_else(|| {
+                DriveError::BadName {
+                    name: name.to_owned(),
+                    why: "no such dialect; known are auto, sat, sat12, sat16 (each with ,tpsiu) and scsi"
+                        .to_owned(),
+                }
+            })?),
+        };
+        if named.is_none() {
+            if let Some(harm) = remembered.harmed_by.clone() {
+                return Err(DriveError::HarmedBefore {
+                    device: self.transport.device().to_owned(),
+                    harm,
+                });
+            }
+            if let Some(why) = self.forbidden(inquiry.as_ref()) {
+                return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
+            }
+        }
+        let (candidates, found_by) = self.candidates(named, &remembered);
+        let mut power = PowerState::Unknown;
+        let mut media = media;
+        let mut tried = Vec::new();
+        let mut candidates = candidates;
+        if self.gate && media != Media::Flash && !remembered.power_mode_lies {
+            power = self.power_before_identify(&mut candidates, media, &mut tried)?;
+        }
+        let mut unknown_forms = Vec::new();
+        for sat in candidates {
+            // An opcode that is unknown stays so with the length in another place.
+            if unknown_forms.contains(&sat.form) {
+                continue;
+            }
+            let answer = bridge::run(self.transport, &sat, identify_request(self.options.timeout));
+            let why = match answer {
+                Ok(reply) => match believe(reply.data.as_deref().unwrap_or_default()) {
+                    Ok(identify) => {
+                        media = media_from_identify(&identify, media);
+                        let found_by = match (&found_by, tried.is_empty()) {
+                            (FoundBy::Remembered | FoundBy::Table { .. }, false) => FoundBy::Probed,
+                            _ => found_by,
+                        };
+                        self.remember(&remembered, &sat, &found_by, media, power);
+                        return Ok(Detected {
+                            access: Access::Ata(Box::new(sat)),
+                            identify: Some(identify),
+                            inquiry,
+                            found_by,
+                            tried,
+                            media,
+                            power,
+                        });
+                    }
+                    Err(why) => why,
+                },
+                Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
+                Err(error) => {
+                    let refused = error.failure().is_some_and(Failure::never_reached_the_drive);
+                    let why = error.failure().map(short).unwrap_or_default();
+                    if !refused {
+                        tried.push(Rejected {
+                            dialect: sat.name().to_owned(),
+                            why,
+                        });
+                        // The drive or the bridge failed in a way that another CDB form will not cure.
+                        break;
+                    }
+                    if matches!(error.failure(), Some(Failure::CannotCarry { .. })) {
+                        unknown_forms.push(sat.form);
+                    }
+                    self.clear_error_state()?;
+                    why
+                }
+            };
+            tried.push(Rejected {
+                dialect: sat.name().to_owned(),
+                why,
+            });
+        }
+        let why = NoPassThrough::Refused { tried };
+        Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media))
+    }
+
+    fn recall(&self) -> Remembered {
+        match (&self.options.memory, self.key) {
+            (Some(memory), Some(key)) => {
+                if self.options.forget
+                    && let Err(error) = memory.forget(key)
+                {
+                    tracing::warn!("could not forget {}: {error}", key.as_str());
+                }
+                memory.recall(key)
+            }
+            _ => Remembered::default(),
+        }
+    }
+
+    fn scsi_only(
+        &self,
+        why: NoPassThrough,
+        inquiry: Option<Inquiry>,
+        found_by: FoundBy,
+        media: Media,
+    ) -> Detected {
+        let tried = match &why {
+            NoPassThrough::Refused { tried } => tried.clone(),
+            _ => Vec::new(),
+        };
+        Detected {
+            access: Access::ScsiOnly(why),
+            identify: None,
+            inquiry,
+            found_by,
+            tried,
+            media,
+            power: PowerState::Unknown,
+        }
+    }
+
+    /// The kernel's copy, or one command.
+    fn inquiry(&mut self) -> Result<Option<Inquiry>, DriveError> {
+        if let Some(bytes) = &self.facts.scsi.inquiry {
+            return Ok(Inquiry::parse(bytes).ok());
+        }
+        let command = Command::data_in(cdb::inquiry(36), 36, self.options.timeout);
+        let mut completion = execute(self.transport, command.clone()).map_err(|e| self.stop(e))?;
+        if completion.status == Status::CHECK_CONDITION {
+            // A unit attention, or a device that is not ready yet: INQUIRY must work the second time.
+            completion = execute(self.transport, command).map_err(|e| self.stop(e))?;
+        }
+        Ok(completion
+            .data
+            .as_deref()
+            .and_then(|bytes| Inquiry::parse(bytes).ok()))
+    }
+
+    /// What the tables and the kernel know against sending SAT commands at all.
+    fn forbidden(&self, inquiry: Option<&Inquiry>) -> Option<NoPassThrough> {
+        let kind = inquiry
+            .map(|i| i.peripheral_device_type)
+            .or(self.facts.scsi.peripheral_type);
+        if let Some(kind) = kind.filter(|k| !matches!(k, 0x00 | 0x0e)) {
+            return Some(NoPassThrough::NotADisk {
+                peripheral_type: kind,
+            });
+        }
+        let usb = self.facts.usb.as_ref()?;
+        let id = format!("{:04x}:{:04x}", usb.vid, usb.pid);
+        if self.facts.driver.as_deref() == Some("uas") && kernel_refuses(usb.vid, usb.pid, self.facts) {
+            return Some(NoPassThrough::KernelRefuses { id });
+        }
+        let quirk = quirks::lookup(usb.vid, usb.pid)?;
+        let evidence = format!("{id}: {}", quirk.evidence);
+        match quirk.rule {
+            Rule::Start(_) => None,
+            Rule::Tunnel(maker) => Some(NoPassThrough::NvmeTunnel {
+                maker: maker.to_owned(),
+                evidence,
+            }),
+            Rule::Foreign(dialect) => Some(NoPassThrough::Foreign {
+                dialect: dialect.to_owned(),
+                evidence,
+            }),
+            Rule::NoPassThrough => Some(NoPassThrough::KnownWithout { evidence }),
+            Rule::Hangs => Some(NoPassThrough::KnownToHang { evidence }),
+        }
+    }
+
+    fn candidates(&self, named: Option<Sat>, remembered: &Remembered) -> (Vec<Sat>, FoundBy) {
+        if let Some(sat) = named {
+            return (vec![sat], FoundBy::Named);
+        }
+        let make =
+            |&(form, length): &(Form, LengthSource)| Sat::new(form, length, RegisterSource::CkCondThenRri);
+        let quirk = self
+            .facts
+            .usb
+            .as_ref()
+            .and_then(|usb| quirks::lookup(usb.vid, usb.pid));
+        let never_twelve = matches!(quirk.map(|q| q.rule), Some(Rule::Start("sat16")));
+        let allowed = |sat: &Sat| !never_twelve || sat.form == Form::Sixteen;
+        let mut all: Vec<Sat> = FORMS.iter().map(make).filter(allowed).collect();
+        let mut first = None;
+        let mut found_by = FoundBy::Probed;
+        if let Some(quirk) = quirk
+            && let Rule::Start(name) = quirk.rule
+        {
+            first = Sat::by_name(name);
+            found_by = FoundBy::Table {
+                evidence: quirk.evidence.to_owned(),
+            };
+        }
+        if let Some(sat) = remembered
+            .dialect
+            .as_deref()
+            .and_then(Sat::by_name)
+            .filter(allowed)
+        {
+            first = Some(sat);
+            found_by = FoundBy::Remembered;
+        }
+        if let Some(first) = first {
+            all.retain(|sat| sat.name() != first.name());
+            all.insert(0, first);
+        }
+        (all, found_by)
+    }
+
+    /// CHECK POWER MODE through the first candidate that carries it, then REQUEST SENSE.
+    ///
+    /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked. An answer
+    /// that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
+    fn power_before_identify(
+        &mut self,
+        candidates: &mut Vec<Sat>,
+        media: Media,
+        tried: &mut Vec<Rejected>,
+    ) -> Result<PowerState, DriveError> {
+        let mut state = PowerState::Unknown;
+        while let Some(sat) = candidates.first() {
+            // No RETURN RESPONSE INFORMATION before the bridge is known to speak SAT.
+            let probe = Sat::new(sat.form, sat.length, RegisterSource::CkCond);
+            let request = Request::new(
+                "CHECK POWER MODE",
+                Taskfile::check_power_mode(),
+                self.options.timeout,
+            )
+            .with_registers();
+            match bridge::run(self.transport, &probe, request) {
+                Ok(reply) => {
+                    if let Some(count) = reply.registers.count {
+                        state = PowerState::from_power_mode(PowerMode::from_count(count));
+                    }
+                    break;
+                }
+                Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
+                Err(error) => match error.failure() {
+                    Some(Failure::CannotCarry { .. }) if candidates.len() > 1 => {
+                        let form = sat.form;
+                        let why = error.failure().map(short).unwrap_or_default();
+                        tried.push(Rejected {
+                            dialect: sat.name().to_owned(),
+                            why,
+                        });
+                        // An opcode that is unknown stays so with the length in another place.
+                        candidates.retain(|other| other.form != form);
+                        self.clear_error_state()?;
+                        if candidates.is_empty() {
+                            return Ok(state);
+                        }
+                    }
+                    Some(Failure::CannotCarry { .. }) => {
+                        let why = error.failure().map(short).unwrap_or_default();
+                        tried.push(Rejected {
+                            dialect: sat.name().to_owned(),
+                            why,
+                        });
+                        candidates.clear();
+                        return Ok(state);
+                    }
+                    _ => {
+                        self.clear_error_state()?;
+                        break;
+                    }
+                },
+            }
+        }
+        if state == PowerState::Unknown {
+            state = request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))?;
+        }
+        let asleep = |why: &str| DriveError::Asleep {
+            device: self.transport.device().to_owned(),
+            why: why.to_owned(),
+            state,
+        };
+        match (state, media) {
+            (PowerState::Standby, _) => Err(asleep("the drive says that it is in standby")),
+            (PowerState::Unknown, Media::Rotating) => Err(asleep(
+                "a rotating disk whose power state cannot be read through this bridge",
+            )),
+            _ => Ok(state),
+        }
+    }
+
+    /// Dozens of bridges answer slowly after a refused command until a good one came by.
+    fn clear_error_state(&mut self) -> Result<(), DriveError> {
+        let command = Command::non_data(cdb::test_unit_ready(), self.options.timeout);
+        execute(self.transport, command)
+            .map(drop)
+            .map_err(|e| self.stop(e))
+    }
+
+    /// A transport error while probing: nothing more is sent, and the bridge is remembered.
+    fn stop(&self, error: TransportError) -> DriveError {
+        let (command, what) = match &error {
+            TransportError::TimedOut { command, cdb, .. } => {
+                (format!("{command} [{cdb}]"), "got no answer in time")
+            }
+            TransportError::Failed { command, cdb, .. } => {
+                (format!("{command} [{cdb}]"), "ended in a transport error")
+            }
+            TransportError::Gone { command, cdb, .. } => {
+                (format!("{command} [{cdb}]"), "made the device drop off the bus")
+            }
+            // Never sent, or refused by rights: the bridge is not to blame.
+            _ => return DriveError::Transport(error),
+        };
+        if let (Some(memory), Some(key)) = (&self.options.memory, self.key) {
+            let harm = Harm {
+                command,
+                what: what.to_owned(),
+                when: self.transport.clock().rfc3339(),
+            };
+            if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
+                tracing::warn!("could not remember {}: {error}", key.as_str());
+            }
+        }
+        DriveError::Harmed {
+            device: self.transport.device().to_owned(),
+            source: error,
+        }
+    }
+
+    fn remember(&self, before: &Remembered, sat: &Sat, found_by: &FoundBy, media: Media, power: PowerState) {
+        let (Some(memory), Some(key)) = (&self.options.memory, self.key) else {
+            return;
+        };
+        let lies = before.power_mode_lies || (media == Media::Flash && power == PowerState::Standby);
+        let dialect = match found_by {
+            // What the user forces says nothing about what detection would find.
+            FoundBy::Named => before.dialect.clone(),
+            _ => Some(sat.name().to_owned()),
+        };
+        let update = memory.update(key, |r| {
+            r.dialect = dialect;
+            r.power_mode_lies = lies;
+        });
+        if let Err(error) = update {
+            tracing::debug!("could not remember {}: {error}", key.as_str());
+        }
+    }
+}
+
+/// The kernel's uas driver answers ATA PASS-THROUGH itself for these, unless a quirk entry lifts it.
+fn kernel_refuses(vid: u16, pid: u16, facts: &NodeFacts) -> bool {
+    let listed = vid == 0x0bc2
+        || matches!(
+            (vid, pid),
+            (0x13fd, 0x3940) | (0x154b, 0xf009 | 0xf00b | 0xf00d) | (0x2109, 0x0711) | (0x125f, 0xa94a)
+        );
+    match &facts.kernel_quirks {
+        Some(letters) => letters.contains('t'),
+        None => listed,
+    }
+}
+
+/// REQUEST SENSE as a question for the power condition; anything else in it leaves the state unknown.
+pub(super) fn request_sense_power(
+    transport: &mut dyn Transport,
+    timeout: Duration,
+) -> Result<PowerState, TransportError> {
+    let completion = execute(
+        transport,
+        Command::data_in(cdb::request_sense(18, false), 18, timeout),
+    )?;
+    let sense = completion
+        .data
+        .filter(|_| completion.status == Status::GOOD)
+        .and_then(|d| Sense::parse(&d).ok());
+    Ok(sense.map_or(PowerState::Unknown, |s| {
+        PowerState::from_request_sense(s.asc, s.ascq)
+    }))
+}
+
+pub(super) fn identify_request(timeout: Duration) -> Request {
+    Request::new("IDENTIFY DEVICE", Taskfile::identify_device(), timeout)
+}
+
+/// A reply is an IDENTIFY sector only if signature, checksum or fields say so.
+pub(super) fn believe(data: &[u8]) -> Result<Identify, String> {
+    let identify = Identify::parse(data).map_err(|e| format!("claims success, but {}", e.why))?;
+    identify
+        .belief()
+        .require()
+        .map_err(|e| format!("claims success, but {}", e.why))?;
+    Ok(identify)
+}
+
+fn media_from_identify(identify: &Identify, before: Media) -> Media {
+    match identify.rotation() {
+        Rotation::NonRotating => Media::Flash,
+        Rotation::Rpm(_) => Media::Rotating,
+        // TRIM without a rotation rate: an early SSD.
+        Rotation::Unknown if identify.trim().supported => Media::Flash,
+        Rotation::Unknown => before,
+    }
+}
+
+/// From the pages that the kernel cached: block device characteristics, or the ATA information page's IDENTIFY sector.
+fn media_from_facts(facts: &NodeFacts) -> Media {
+    let pages = &facts.scsi.vpd_pages;
+    let characteristics = pages
+        .get(&0xb1)
+        .and_then(|page| Vpd::parse(page).ok())
+        .map(|page| page.content);
+    if let Some(vpd::Content::BlockDeviceCharacteristics(page)) = characteristics {
+        match page.rotating {
+            Some(false) => return Media::Flash,
+            Some(true) => return Media::Rotating,
+            None => {}
+        }
+    }
+    let identify = pages
+        .get(&0x89)
+        .and_then(|page| page.get(60..572))
+        .and_then(|s| believe(s).ok());
+    identify.map_or(Media::Unknown, |i| media_from_identify(&i, Media::Unknown))
+}
+
+fn short(failure: &Failure) -> String {
+    match failure {
+        Failure::CannotCarry { sense: Some(s) }
+        | Failure::NotReady { sense: s }
+        | Failure::FieldRefused { sense: s }
+        | Failure::CheckCondition { sense: Some(s) } => match s.code_text() {
+            Some(text) => format!("{} ({})", text, s.code_triple()),
+            None => s.code_triple(),
+        },
+        Failure::CannotCarry { sense: None } => "no form for this command".to_owned(),
+        Failure::CheckCondition { sense: None } => "failed without sense data".to_owned(),
+        Failure::Aborted { status, error } => format!("aborted by the drive ({status:02x}h/{error:02x}h)"),
+        Failure::Status { status } => format!("SCSI status {status:02x}h"),
+        Failure::ShortData {
+            got_bytes,
+            want_bytes,
+        } => format!("{got_bytes} of {want_bytes} bytes"),
+    }
+}

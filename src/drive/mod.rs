@@ -1,0 +1,448 @@
+//! One drive behind one bridge: open and detect it, read its temperature and health, without harm and without waking it.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
+mod detect;
+mod error;
+pub mod health;
+pub mod info;
+pub mod open;
+pub mod power;
+pub mod temperature;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub use detect::FoundBy;
+pub use error::{DriveError, NoPassThrough, Rejected};
+pub use open::{OpenOptions, Target};
+
+use crate::ata::identify::{FeatureSets, Identify, SctFeatures};
+use crate::ata::power::PowerMode;
+use crate::bridge::memory::BridgeKey;
+use crate::bridge::taskfile::Taskfile;
+use crate::bridge::{self, AtaDialect, BridgeError, Reply, Request};
+use crate::scsi::inquiry::Inquiry;
+use crate::sys::NodeFacts;
+use crate::sys::lock::DeviceLock;
+use crate::time::SharedClock;
+use crate::transport::layer::count::CommandCount;
+use crate::transport::{Command, Completion, Transport, execute};
+use power::{Media, PowerState};
+use temperature::Preferred;
+
+/// The way to the drive.
+#[derive(Debug)]
+pub enum Access {
+    /// ATA commands travel through this dialect.
+    Ata(Box<dyn AtaDialect>),
+    /// Only what SCSI knows.
+    ScsiOnly(NoPassThrough),
+}
+
+/// How much care a verb takes before it asks anything of the drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// Polling verbs: a sleeping drive, or one that may be asleep, is left alone unless the options say otherwise.
+    NoWake,
+    /// The user asked for this one drive; reading it may wake it.
+    MayWake,
+}
+
+/// An open drive.
+pub struct Drive {
+    name: String,
+    transport: Box<dyn Transport>,
+    facts: NodeFacts,
+    options: OpenOptions,
+    access: Access,
+    identify: Option<Identify>,
+    inquiry: Option<Inquiry>,
+    found_by: FoundBy,
+    tried: Vec<Rejected>,
+    media: Media,
+    power: PowerState,
+    gate: bool,
+    /// The power state was read when opening; the next reading need not ask again.
+    power_is_fresh: bool,
+    preferred: Option<Preferred>,
+    /// Opening and detection count towards the first report.
+    reported: bool,
+    opened_at: Duration,
+    simulated: bool,
+    count: CommandCount,
+    _lock: Option<DeviceLock>,
+}
+
+/// Which device a document speaks of. Strings are the device's own, untrusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DeviceRef {
+    /// The name it was opened by.
+    pub name: String,
+    /// Logical unit, as far as the name tells.
+    pub lun: u64,
+    /// Drive bay of a multi-bay bridge.
+    pub bay: u8,
+    /// Model of the inner drive, or of what SCSI shows where there is no way through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Serial number of the inner drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// Firmware revision of the inner drive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// The dialect that carries commands to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<&'static str>,
+    /// VID:PID of the bridge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usb_id: Option<String>,
+    /// It is simulated: no hardware was touched.
+    pub simulated: bool,
+}
+
+/// What a reading cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Commands that were sent to the device.
+    pub commands: u64,
+    /// Time from the first to the last of them, in microseconds of the device's clock.
+    pub elapsed_us: u64,
+}
+
+impl Drive {
+    /// Opens a drive by name and finds the way to it.
+    ///
+    /// # Errors
+    /// No such device, no rights, left asleep, or a probe that the bridge did not take well. A bridge without
+    /// pass-through is no error here: see [`Drive::access`].
+    pub fn open(name: &str, options: &OpenOptions, care: Care) -> Result<Self, DriveError> {
+        let target = Target::resolve(name, &options.sysfs)?;
+        let gate = care == Care::NoWake && !options.wake;
+        if gate && let Target::Node { facts, .. } = &target {
+            refuse_suspended(name, facts)?;
+        }
+        let mut opened = open::stack(target, options)?;
+        if gate && opened.simulated {
+            refuse_suspended(name, &opened.facts)?;
+        }
+        let opened_at = opened.transport.clock().now();
+        let key = bridge_key(&opened.facts);
+        let detected = detect::Detection {
+            transport: &mut *opened.transport,
+            facts: &opened.facts,
+            options,
+            key: key.as_ref(),
+            gate,
+        }
+        .run()?;
+        let mut drive = Self {
+            name: name.to_owned(),
+            transport: opened.transport,
+            facts: opened.facts,
+            options: options.clone(),
+            access: detected.access,
+            identify: detected.identify,
+            inquiry: detected.inquiry,
+            found_by: detected.found_by,
+            tried: detected.tried,
+            media: detected.media,
+            power: detected.power,
+            gate,
+            power_is_fresh: detected.power != PowerState::Unknown,
+            preferred: None,
+            reported: false,
+            opened_at,
+            simulated: opened.simulated,
+            count: opened.count,
+            _lock: opened.lock,
+        };
+        if gate
+            && drive.identify.is_some()
+            && drive.media != Media::Flash
+            && drive.power == PowerState::Unknown
+        {
+            // Now that the bridge is known to speak SAT, the registers can be asked for in other ways too.
+            drive.power = drive.ask_power()?;
+            drive.power_is_fresh = true;
+            match drive.power {
+                PowerState::Unknown => {
+                    return Err(drive.asleep(
+                        "its power state cannot be read through this bridge, and its media may turn",
+                    ));
+                }
+                PowerState::Standby => return Err(drive.asleep("the drive says that it is in standby")),
+                _ => {}
+            }
+        }
+        Ok(drive)
+    }
+
+    /// The name it was opened by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The way to the drive.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// IDENTIFY DEVICE data, where there is a way through.
+    pub fn identify(&self) -> Option<&Identify> {
+        self.identify.as_ref()
+    }
+
+    /// Standard INQUIRY data of the bridge or SCSI device.
+    pub fn inquiry(&self) -> Option<&Inquiry> {
+        self.inquiry.as_ref()
+    }
+
+    /// What the operating system knew before.
+    pub fn facts(&self) -> &NodeFacts {
+        &self.facts
+    }
+
+    /// What the drive stores data on.
+    pub fn media(&self) -> Media {
+        self.media
+    }
+
+    /// The device's clock.
+    pub fn clock(&self) -> SharedClock {
+        self.transport.clock()
+    }
+
+    /// Whether this is the simulator.
+    pub fn is_simulated(&self) -> bool {
+        self.simulated
+    }
+
+    /// Commands sent since it was opened, detection included.
+    pub fn commands_sent(&self) -> u64 {
+        self.count.get()
+    }
+
+    /// Identity for a document.
+    pub fn device_ref(&self) -> DeviceRef {
+        let identify = self.identify.as_ref();
+        let inquiry_name = || {
+            let inquiry = self.inquiry.as_ref()?;
+            let parts: Vec<&str> = [&inquiry.vendor, &inquiry.product]
+                .into_iter()
+                .flatten()
+                .map(String::as_str)
+                .collect();
+            (!parts.is_empty()).then(|| parts.join(" "))
+        };
+        DeviceRef {
+            name: self.name.clone(),
+            lun: self
+                .facts
+                .hctl
+                .as_ref()
+                .and_then(|h| h.rsplit(':').next()?.parse().ok())
+                .unwrap_or_default(),
+            bay: 0,
+            model: identify.map_or_else(inquiry_name, Identify::model),
+            serial: identify.and_then(Identify::serial),
+            firmware: identify.and_then(Identify::firmware),
+            dialect: match &self.access {
+                Access::Ata(dialect) => Some(dialect.name()),
+                Access::ScsiOnly(_) => None,
+            },
+            usb_id: self
+                .facts
+                .usb
+                .as_ref()
+                .map(|usb| format!("{:04x}:{:04x}", usb.vid, usb.pid)),
+            simulated: self.simulated,
+        }
+    }
+
+    /// Sends one ATA command.
+    ///
+    /// # Errors
+    /// There is no way through, or the command failed.
+    pub fn ata(&mut self, name: &'static str, taskfile: Taskfile) -> Result<Reply, DriveError> {
+        self.request(Request::new(name, taskfile, self.options.timeout))
+    }
+
+    /// Sends one ATA command without data and asks for its output registers.
+    ///
+    /// # Errors
+    /// There is no way through, or the command failed. Registers that the bridge did not return are `None`.
+    pub fn ata_registers(&mut self, name: &'static str, taskfile: Taskfile) -> Result<Reply, DriveError> {
+        self.request(Request::new(name, taskfile, self.options.timeout).with_registers())
+    }
+
+    /// Sends a prepared request.
+    ///
+    /// # Errors
+    /// There is no way through, or the command failed.
+    pub fn request(&mut self, request: Request) -> Result<Reply, DriveError> {
+        match &self.access {
+            Access::Ata(dialect) => Ok(bridge::run(&mut *self.transport, &**dialect, request)?),
+            Access::ScsiOnly(why) => Err(self.no_pass_through(why.clone())),
+        }
+    }
+
+    /// Sends one SCSI command; an answer of any status is `Ok`.
+    ///
+    /// # Errors
+    /// The transport failed or refused it.
+    pub fn scsi(&mut self, command: Command) -> Result<Completion, DriveError> {
+        Ok(execute(&mut *self.transport, command)?)
+    }
+
+    /// The time-out of each command.
+    pub fn timeout(&self) -> Duration {
+        self.options.timeout
+    }
+
+    /// What to say when there is no way through.
+    pub fn require_ata(&self) -> Result<&Identify, DriveError> {
+        match (&self.access, &self.identify) {
+            (Access::Ata(_), Some(identify)) => Ok(identify),
+            (Access::ScsiOnly(why), _) => Err(self.no_pass_through(why.clone())),
+            _ => Err(self.no_pass_through(NoPassThrough::AskedForScsi)),
+        }
+    }
+
+    /// When a report starts, and how many commands were sent before it. The first one answers for opening too.
+    fn begin_report(&mut self) -> (Duration, u64) {
+        if std::mem::replace(&mut self.reported, true) {
+            (self.clock().now(), self.commands_sent())
+        } else {
+            (self.opened_at, 0)
+        }
+    }
+
+    fn cost_since(&self, start: Duration, before: u64) -> Cost {
+        let elapsed = self.clock().now().saturating_sub(start);
+        Cost {
+            commands: self.commands_sent().saturating_sub(before),
+            elapsed_us: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// A drive that has just answered is not asleep.
+    fn power_after_answer(&self) -> PowerState {
+        match self.power {
+            PowerState::Unknown | PowerState::Standby => PowerState::Active,
+            awake => awake,
+        }
+    }
+
+    fn no_pass_through(&self, why: NoPassThrough) -> DriveError {
+        DriveError::NoPassThrough {
+            device: self.name.clone(),
+            why,
+        }
+    }
+
+    fn asleep(&self, why: &str) -> DriveError {
+        DriveError::Asleep {
+            device: self.name.clone(),
+            why: why.to_owned(),
+            state: self.power,
+        }
+    }
+
+    /// Before each reading by a polling verb: a disk that fell asleep since is left alone.
+    fn gate_power(&mut self) -> Result<PowerState, DriveError> {
+        if self.media == Media::Flash || !self.gate {
+            return Ok(
+                if self.media == Media::Flash && self.power == PowerState::Unknown {
+                    PowerState::Active
+                } else {
+                    self.power
+                },
+            );
+        }
+        if std::mem::take(&mut self.power_is_fresh) {
+            return Ok(self.power);
+        }
+        self.power = self.ask_power()?;
+        match self.power {
+            PowerState::Standby => Err(self.asleep("the drive says that it is in standby")),
+            PowerState::Unknown => Err(self.asleep("its power state cannot be read any more")),
+            awake => Ok(awake),
+        }
+    }
+
+    /// CHECK POWER MODE, then REQUEST SENSE where that brings nothing.
+    fn ask_power(&mut self) -> Result<PowerState, DriveError> {
+        let reply = match self.ata_registers("CHECK POWER MODE", Taskfile::check_power_mode()) {
+            Ok(reply) => reply.registers.count,
+            Err(DriveError::Bridge(BridgeError::Failed { .. })) => None,
+            Err(error) => return Err(error),
+        };
+        match reply.map(|count| PowerState::from_power_mode(PowerMode::from_count(count))) {
+            Some(state) if state != PowerState::Unknown => Ok(state),
+            _ => Ok(detect::request_sense_power(
+                &mut *self.transport,
+                self.options.timeout,
+            )?),
+        }
+    }
+}
+
+/// A device opened for single commands, without detection; the guard is in front of it all the same.
+pub struct Raw {
+    transport: Box<dyn Transport>,
+    _lock: Option<DeviceLock>,
+}
+
+impl Raw {
+    /// Opens a device by name and sends nothing.
+    ///
+    /// # Errors
+    /// No such device, no rights, or locked.
+    pub fn open(name: &str, options: &OpenOptions) -> Result<Self, DriveError> {
+        let opened = open::stack(Target::resolve(name, &options.sysfs)?, options)?;
+        Ok(Self {
+            transport: opened.transport,
+            _lock: opened.lock,
+        })
+    }
+
+    /// Sends one command; an answer of any status is `Ok`.
+    ///
+    /// # Errors
+    /// The transport failed, or the guard refused it.
+    pub fn execute(&mut self, command: Command) -> Result<Completion, DriveError> {
+        Ok(execute(&mut *self.transport, command)?)
+    }
+}
+
+fn refuse_suspended(name: &str, facts: &NodeFacts) -> Result<(), DriveError> {
+    match facts.runtime_status.as_deref() {
+        Some(status @ ("suspended" | "suspending")) => Err(DriveError::Asleep {
+            device: name.to_owned(),
+            why: format!("the kernel has it {status} to save power, and opening it would wake it"),
+            state: PowerState::Standby,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Bridges are remembered by USB identity and INQUIRY revision; other hosts need no memory.
+fn bridge_key(facts: &NodeFacts) -> Option<BridgeKey> {
+    let usb = facts.usb.as_ref()?;
+    let revision = facts.scsi.revision.as_deref().unwrap_or_default();
+    Some(BridgeKey::new(usb.vid, usb.pid, usb.bcd_device, revision))
+}
+
+/// General Purpose Logging: READ LOG EXT works.
+fn has_gpl(identify: &Identify) -> bool {
+    identify.switch(FeatureSets::GPL).supported == Some(true)
+}
+
+/// SCT data tables: the temperature history can be asked for.
+fn has_sct_tables(identify: &Identify) -> bool {
+    identify
+        .sct()
+        .contains(SctFeatures::SCT | SctFeatures::DATA_TABLES)
+}

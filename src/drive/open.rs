@@ -1,0 +1,295 @@
+//! From a name to a transport stack and the facts about what is behind it.
+
+use std::fs::File;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::DriveError;
+use crate::bridge::memory::Memory;
+use crate::sys::NodeFacts;
+use crate::sys::lock::{self, DeviceLock};
+use crate::sys::sysfs::Sysfs;
+use crate::transport::layer::count::{CommandCount, Count};
+use crate::transport::layer::guard::{Allowance, Guard};
+use crate::transport::layer::record::Record;
+use crate::transport::layer::replay::Replay;
+use crate::transport::layer::trace::Trace;
+use crate::transport::sg_io::SgIo;
+use crate::transport::sim::SimTransport;
+use crate::transport::{Transport, TransportError};
+
+/// How to open a drive. [`OpenOptions::default`] asks nothing and remembers nothing.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Where sysfs is.
+    pub sysfs: Sysfs,
+    /// Where bridges are remembered; `None` remembers nothing.
+    pub memory: Option<Memory>,
+    /// Forget this bridge first.
+    pub forget: bool,
+    /// A dialect's name instead of detection (`sat`, `sat12`, `sat16`, `scsi`, smartctl's names).
+    pub dialect: Option<String>,
+    /// Time-out of each command.
+    pub timeout: Duration,
+    /// Read a drive even if that wakes it, or might.
+    pub wake: bool,
+    /// What the guard lets pass beyond reading.
+    pub allowance: Allowance,
+    /// 0 is silent, 1 traces every command to stderr, 2 its data too.
+    pub trace: u8,
+    /// Record every exchange into this file.
+    pub record: Option<PathBuf>,
+    /// Where lock files are; `None` does not lock.
+    pub lock_dir: Option<PathBuf>,
+    /// How long to wait for another process to let go of the device.
+    pub lock_wait: Duration,
+}
+
+/// Long enough for a disk that spins up behind a slow bridge, short enough for a person.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            sysfs: Sysfs::default(),
+            memory: None,
+            forget: false,
+            dialect: None,
+            timeout: DEFAULT_TIMEOUT,
+            wake: false,
+            allowance: Allowance::default(),
+            trace: 0,
+            record: None,
+            lock_dir: None,
+            lock_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What a name leads to, before anything is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A SCSI node of the kernel.
+    Node {
+        /// The path to open: the whole disk where a partition was named.
+        path: PathBuf,
+        /// What sysfs says.
+        facts: Box<NodeFacts>,
+    },
+    /// A simulated device.
+    Sim(String),
+    /// A recorded exchange.
+    Replay(PathBuf),
+}
+
+impl Target {
+    /// Resolves a name without opening a device.
+    ///
+    /// # Errors
+    /// The name means nothing, or what it names is no disk behind a bridge.
+    pub fn resolve(name: &str, sysfs: &Sysfs) -> Result<Self, DriveError> {
+        let bad = |why: &str| DriveError::BadName {
+            name: name.to_owned(),
+            why: why.to_owned(),
+        };
+        if name.starts_with("sim:") {
+            return Ok(Self::Sim(name.to_owned()));
+        }
+        if let Some(file) = name.strip_prefix("replay:") {
+            return Ok(Self::Replay(PathBuf::from(file)));
+        }
+        if name.starts_with("usb:") {
+            return Err(bad(
+                "raw USB access is not part of this version; use the disk's /dev/sdX or /dev/sgN node",
+            ));
+        }
+        if name.is_empty() {
+            return Err(bad("an empty name"));
+        }
+        let given = Path::new(name);
+        let path = given.canonicalize().map_err(|error| match error.kind() {
+            std::io::ErrorKind::PermissionDenied => DriveError::Transport(TransportError::PermissionDenied {
+                device: name.to_owned(),
+                what: "open".to_owned(),
+            }),
+            _ => DriveError::Transport(TransportError::NotFound {
+                device: name.to_owned(),
+            }),
+        })?;
+        let base = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        if path.starts_with("/dev") && base.starts_with("nvme") {
+            return Err(DriveError::NativeNvme {
+                name: name.to_owned(),
+            });
+        }
+        let meta = std::fs::metadata(&path).map_err(|_| {
+            DriveError::Transport(TransportError::NotFound {
+                device: name.to_owned(),
+            })
+        })?;
+        let kind = meta.file_type();
+        if kind.is_dir() {
+            return Err(bad("this is a directory, not a device"));
+        }
+        if kind.is_file() {
+            return Err(bad(
+                "this is a regular file, not a device; `decode` reads dumps and `replay:FILE` plays recordings",
+            ));
+        }
+        if !kind.is_block_device() && !kind.is_char_device() {
+            return Err(bad("this is neither a block nor a character device"));
+        }
+        let (major, minor) = (
+            nix::sys::stat::major(meta.rdev()),
+            nix::sys::stat::minor(meta.rdev()),
+        );
+        let facts = sysfs
+            .by_number(kind.is_block_device(), major, minor)
+            .unwrap_or_default();
+        let path = match (&facts.block_node, facts.partition) {
+            (Some(disk), Some(_)) => PathBuf::from(disk),
+            _ => path,
+        };
+        Ok(Self::Node {
+            path,
+            facts: Box::new(facts),
+        })
+    }
+}
+
+/// A stack of transports, ready for commands, and what belongs to it.
+pub(super) struct Opened {
+    pub transport: Box<dyn Transport>,
+    pub facts: NodeFacts,
+    pub count: CommandCount,
+    pub simulated: bool,
+    pub lock: Option<DeviceLock>,
+}
+
+/// Opens the innermost transport and puts the layers around it: count, record, trace, guard.
+pub(super) fn stack(target: Target, options: &OpenOptions) -> Result<Opened, DriveError> {
+    let (inner, facts, simulated): (Box<dyn Transport>, NodeFacts, bool) = match target {
+        Target::Sim(name) => {
+            let sim = SimTransport::open(&name).map_err(|error| DriveError::BadName {
+                name: name.clone(),
+                why: error.to_string(),
+            })?;
+            let facts = sim.facts();
+            (Box::new(sim), facts, true)
+        }
+        Target::Replay(path) => {
+            let replay = Replay::open(&path)?;
+            let facts = replay
+                .facts_json()
+                .and_then(|json| serde_json::from_str(json).ok())
+                .unwrap_or_default();
+            (Box::new(replay), facts, false)
+        }
+        Target::Node { path, facts } => (Box::new(SgIo::open(&path)?), *facts, false),
+    };
+    let lock = match (&options.lock_dir, lock_key(&facts)) {
+        (Some(dir), Some(key)) if !simulated => {
+            let clock = inner.clock();
+            let held = lock::acquire(dir, &key, options.lock_wait, &*clock).map_err(|source| {
+                DriveError::Locked {
+                    device: inner.device().to_owned(),
+                    source,
+                }
+            })?;
+            Some(held)
+        }
+        _ => None,
+    };
+    let count = CommandCount::default();
+    let mut transport: Box<dyn Transport> = Box::new(Count::new(inner, count.clone()));
+    if let Some(path) = &options.record {
+        transport = Box::new(record_into(path, transport, &facts)?);
+    }
+    if options.trace > 0 {
+        transport = Box::new(Trace::new(transport, std::io::stderr(), options.trace > 1));
+    }
+    let transport: Box<dyn Transport> = Box::new(Guard::new(transport, options.allowance));
+    Ok(Opened {
+        transport,
+        facts,
+        count,
+        simulated,
+        lock,
+    })
+}
+
+/// A device is one LUN of one target; both of its nodes share the lock.
+fn lock_key(facts: &NodeFacts) -> Option<String> {
+    facts.hctl.clone()
+}
+
+fn record_into(
+    path: &Path,
+    inner: Box<dyn Transport>,
+    facts: &NodeFacts,
+) -> Result<impl Transport + use<>, DriveError> {
+    let bad = |error: &dyn std::fmt::Display| DriveError::BadName {
+        name: path.display().to_string(),
+        why: format!("cannot record: {error}"),
+    };
+    let file = File::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|e| bad(&e))?;
+    let facts_json = serde_json::to_string(facts).map_err(|e| bad(&e))?;
+    Record::new(inner, file, &facts_json).map_err(|e| bad(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(name: &str) -> Result<Target, DriveError> {
+        Target::resolve(name, &Sysfs::new("/nonexistent"))
+    }
+
+    #[test]
+    fn names_that_are_no_devices_are_told_apart() {
+        assert!(matches!(resolve("/"), Err(DriveError::BadName { .. })));
+        assert!(matches!(resolve(""), Err(DriveError::BadName { .. })));
+        assert!(matches!(
+            resolve("usb:174c:55aa"),
+            Err(DriveError::BadName { .. })
+        ));
+        assert!(matches!(
+            resolve("/dev/sd-none"),
+            Err(DriveError::Transport(TransportError::NotFound { .. }))
+        ));
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        assert!(matches!(
+            resolve(&file.path().display().to_string()),
+            Err(DriveError::BadName { .. })
+        ));
+        assert_eq!(
+            resolve("sim:ssd").expect("a name"),
+            Target::Sim("sim:ssd".to_owned())
+        );
+        assert_eq!(
+            resolve("replay:x.xchg").expect("a name"),
+            Target::Replay("x.xchg".into())
+        );
+        assert!(
+            matches!(resolve("/dev/null"), Ok(Target::Node { .. })),
+            "SG_IO will tell"
+        );
+    }
+
+    #[test]
+    fn a_recording_never_overwrites() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let options = OpenOptions {
+            record: Some(file.path().to_owned()),
+            ..OpenOptions::default()
+        };
+        let replay = tempfile::NamedTempFile::new().expect("a file");
+        let target = Target::Replay(replay.path().to_owned());
+        assert!(matches!(stack(target, &options), Err(DriveError::BadName { .. })));
+    }
+}
