@@ -1,0 +1,285 @@
+//! The command line: one source for help, man pages and completions.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::decode::Kind;
+
+/// Drives the disk behind a USB bridge: temperature, health, identity.
+#[derive(Debug, Parser)]
+#[command(
+    name = "drivethru",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+#[command(
+    after_help = "Device names: /dev/sdX, /dev/sgN, a symlink to one of them (by-id, by-path), sim:PROFILE[,option=value...] \
+(a simulated drive, see `drivethru sim list`), replay:FILE (a recorded exchange).\n\n\
+Exit codes: 0 done and well; 1 done, and the answer is bad (a failing drive); 2 usage or bad input; 3 no such device, \
+no rights, busy; 4 transport or device failure; 5 not supported by drive or bridge; 6 refused for safety; \
+7 left asleep; 130 interrupted. Of several devices the most serious one counts: 4 6 3 2 1 5 7 0."
+)]
+pub struct Cli {
+    /// What every command understands.
+    #[command(flatten)]
+    pub common: Common,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// Print JSON: one document, or one a line for several devices or readings
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Use this dialect instead of detecting it: auto, sat, sat12, sat16 (each also with ,tpsiu), scsi; smartctl's names work
+    #[arg(long, global = true, value_name = "NAME")]
+    pub dialect: Option<String>,
+    /// Give up on a command after this long (500ms, 20s, 2m; a bare number is seconds)
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Forget what is remembered of this bridge and detect it afresh
+    #[arg(long, global = true)]
+    pub forget: bool,
+    /// Record every command and answer into this new file
+    #[arg(long, global = true, value_name = "FILE.xchg")]
+    pub record: Option<PathBuf>,
+    /// Trace every command on stderr; twice, with its data
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Hide serial numbers
+    #[arg(long, global = true)]
+    pub mask: bool,
+    /// Colour: when the output is a terminal, always, or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show every USB storage device and what works on it
+    List {
+        /// Every SCSI disk, not only those behind USB
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show identity and capabilities of bridge and drive
+    Info {
+        /// The device
+        #[arg(value_name = "DEV")]
+        device: String,
+    },
+    /// Show the temperature and where it comes from
+    Temp(TempArgs),
+    /// Show health: verdict, wear and life left, attributes
+    Smart(SmartArgs),
+    /// Decode a dump: binary or hex text, `-` for standard input
+    Decode(DecodeArgs),
+    /// Send one CDB that only reads, and show the answer
+    Raw(RawArgs),
+    /// Simulated drives
+    #[command(subcommand)]
+    Sim(SimCommand),
+    /// Set up the shell and the manual
+    #[command(subcommand)]
+    Setup(SetupCommand),
+}
+
+/// Options of `temp`.
+#[derive(Debug, Clone, Args)]
+pub struct TempArgs {
+    /// The devices
+    #[arg(value_name = "DEV", required = true)]
+    pub devices: Vec<String>,
+    /// Read again and again, this far apart (500ms, 1s, 5m)
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub every: Option<Duration>,
+    /// Stop after so many readings (without --every: 1 s apart)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Read even if that wakes the drive
+    #[arg(long)]
+    pub wake: bool,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+}
+
+/// Output formats of `temp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One document a line.
+    Json,
+    /// One row a reading, with a header.
+    Csv,
+    /// Prometheus and OpenMetrics text exposition.
+    Prometheus,
+}
+
+/// Options of `smart`.
+#[derive(Debug, Clone, Args)]
+pub struct SmartArgs {
+    /// The device
+    #[arg(value_name = "DEV")]
+    pub device: String,
+    /// Logs, device statistics and temperature history too
+    #[arg(long)]
+    pub all: bool,
+    /// Read even if that wakes the drive
+    #[arg(long)]
+    pub wake: bool,
+    /// Start a self-test in the background, or abort the running one
+    #[arg(long, value_name = "TEST")]
+    pub test: Option<Test>,
+}
+
+/// Self-tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Test {
+    /// A few minutes.
+    Short,
+    /// Reads the whole medium.
+    Long,
+    /// Stop the running one.
+    Abort,
+}
+
+/// Options of `decode`.
+#[derive(Debug, Clone, Args)]
+pub struct DecodeArgs {
+    /// What it is
+    #[arg(value_name = "KIND")]
+    pub kind: Kind,
+    /// The dump; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// IDENTIFY DEVICE dump of the same drive, for what depends on the model (smart-data)
+    #[arg(long, value_name = "FILE")]
+    pub identify: Option<PathBuf>,
+    /// SMART thresholds dump of the same drive (smart-data)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+}
+
+/// Options of `raw`.
+#[derive(Debug, Clone, Args)]
+pub struct RawArgs {
+    /// The device
+    #[arg(value_name = "DEV")]
+    pub device: String,
+    /// The CDB in hex, 6 to 16 bytes: 12 00 00 00 24 00
+    #[arg(value_name = "CDB", required = true)]
+    pub cdb: Vec<String>,
+    /// Read so many bytes from the device
+    #[arg(long = "in", value_name = "BYTES", conflicts_with = "data", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub in_bytes: Option<u32>,
+    /// Send this file to the device (only SCT requests that read are let through)
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+}
+
+/// Commands of `sim`.
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// List the built-in profiles
+    List,
+    /// Show one profile and its options
+    Show {
+        /// Its name, with or without options
+        #[arg(value_name = "PROFILE")]
+        profile: String,
+    },
+}
+
+/// Commands of `setup`.
+#[derive(Debug, Subcommand)]
+pub enum SetupCommand {
+    /// Print a completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them into a directory
+    Man {
+        /// Write drivethru.1 and a page for each command here
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// Reads `500ms`, `1s`, `1.5s`, `5m`, `2h`; a bare number is seconds.
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number
+        .parse()
+        .map_err(|_| "expected a time such as 500ms, 20s or 2m".to_owned())?;
+    let seconds = match unit.trim() {
+        "" | "s" => value,
+        "ms" => value / 1e3,
+        "m" | "min" => value * 60.0,
+        "h" => value * 3600.0,
+        other => return Err(format!("unknown unit {other:?}; known are ms, s, m and h")),
+    };
+    let duration = Duration::try_from_secs_f64(seconds).map_err(|e| e.to_string())?;
+    if duration < Duration::from_millis(1) {
+        return Err("too short".to_owned());
+    }
+    if duration > Duration::from_secs(7 * 24 * 3600) {
+        return Err("longer than a week".to_owned());
+    }
+    Ok(duration)
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let duration = parse_duration(text)?;
+    if duration < Duration::from_millis(100) {
+        return Err("readings less than 100ms apart disturb the drive".to_owned());
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("20"), Ok(Duration::from_secs(20)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        for bad in ["", "s", "-1s", "1d", "nan", "0", "1e300h", "1.2.3s", "99999h"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+        assert!(parse_interval("10ms").is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! `info DEV`.
+
+use super::exit::Exit;
+use super::{Context, Stop, print};
+use crate::drive::{Care, Drive};
+use crate::report;
+use crate::text::mask_serial;
+
+pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
+    let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
+    let mut report = drive.info()?;
+    context.mask(&mut report.device);
+    if context.common.mask {
+        if let Some(identify) = &mut report.identify {
+            identify.serial = identify.serial.as_deref().map(mask_serial);
+            identify.wwn = None;
+        }
+        if let Some(usb) = &mut report.host.usb {
+            usb.serial = usb.serial.as_deref().map(mask_serial);
+        }
+        // Unit serial number, designators and the IDENTIFY copy would give it away again.
+        report
+            .vpd_pages
+            .retain(|page| !matches!(page.page_code, 0x80 | 0x83 | 0x89));
+    }
+    if context.common.json {
+        context.print_json_pretty(&report)?;
+    } else {
+        print(&report::info::render(&report, context.style))?;
+    }
+    Ok(Exit::Done)
+}
