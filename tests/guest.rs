@@ -323,7 +323,7 @@ fn usb_disks_without_sat(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Vendor opcodes, A1h (a reset on some bridges), anything that writes.
+/// Vendor opcodes, A1h in any form but SAT's PIO data-in and non-data (others reset a drive), anything that writes.
 fn plain_disks_get_no_dangerous_commands(bench: &Bench) -> Result<(), String> {
     const HARMLESS: &[u8] = &[0x00, 0x03, 0x12, 0x1a, 0x25, 0x4d, 0x5a, 0x85, 0x9e, 0xa0];
     for serial in [BOT, UAS] {
@@ -331,9 +331,11 @@ fn plain_disks_get_no_dangerous_commands(bench: &Bench) -> Result<(), String> {
         for verb in ["temp", "info", "smart", "list"] {
             let device = if verb == "list" { "" } else { &disk.node };
             let (_, cdbs) = bench.counted(&disk, &format!("{verb} {device}"))?;
-            let harmless = cdbs
-                .iter()
-                .all(|cdb| cdb.first().is_some_and(|opcode| HARMLESS.contains(opcode)));
+            let harmless = cdbs.iter().all(|cdb| match (cdb.first(), cdb.get(1)) {
+                (Some(0xa1), Some(protocol)) => matches!(protocol, 0x06 | 0x08),
+                (Some(opcode), _) => HARMLESS.contains(opcode),
+                _ => false,
+            });
             bench.holds(&format!("{serial}: {verb} sends {}", listed(&cdbs)), harmless);
         }
     }

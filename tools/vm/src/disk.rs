@@ -170,7 +170,8 @@ impl Disk {
         );
         let bridge = |kind: &str| format!("{kind},id=b{index},bus=xhci.0,port={},serial={serial}", port + 1);
         let devices = match self.kind {
-            DiskKind::Ahci => vec![sata],
+            // Neither a rotation rate nor TRIM: nothing tells what such a drive stores data on.
+            DiskKind::Ahci => vec![sata + ",discard_granularity=0"],
             DiskKind::AhciSsd => vec![sata + ",rotation_rate=1"],
             DiskKind::UsbBot => vec![bridge("usb-bot"), scsi],
             DiskKind::UsbUas => vec![bridge("usb-uas"), scsi],
