@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::ata::identify::Identify;
+use crate::ata::smart::{SmartData, SmartReport, Thresholds};
 use crate::nvme::identify::Controller;
 use crate::nvme::log::SmartLog;
 use crate::scsi::inquiry::Inquiry;
@@ -168,6 +169,36 @@ fn content(
         Kind::Identify => {
             let identify = Identify::parse(bytes).map_err(wire)?;
             object(kind, &identify.summary())
+        }
+        Kind::SmartData => {
+            let data = SmartData::parse(bytes).map_err(wire)?;
+            let companion = |kind: Kind| {
+                move |source| DecodeError::Wire {
+                    kind: kind.name(),
+                    source,
+                }
+            };
+            let identify = identify
+                .map(Identify::parse)
+                .transpose()
+                .map_err(companion(Kind::Identify))?;
+            let thresholds = thresholds
+                .map(Thresholds::parse)
+                .transpose()
+                .map_err(companion(Kind::SmartThresholds))?;
+            object(
+                kind,
+                &SmartReport::build(&data, thresholds.as_ref(), identify.as_ref()),
+            )
+        }
+        Kind::SmartThresholds => {
+            let thresholds = Thresholds::parse(bytes).map_err(wire)?;
+            let mut document = Map::new();
+            document.insert("checksum".to_owned(), json!(thresholds.checksum()));
+            document.insert("revision".to_owned(), json!(thresholds.revision()));
+            let entries: Vec<_> = thresholds.entries().collect();
+            document.insert("thresholds".to_owned(), json!(entries));
+            Ok(document)
         }
         Kind::NvmeSmart => {
             let log = SmartLog::parse(bytes).map_err(wire)?;
