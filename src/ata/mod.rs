@@ -3,6 +3,9 @@
 
 pub mod attributes;
 pub mod commands;
+pub mod devstat;
+pub mod gplog;
 pub mod identify;
 pub mod power;
+pub mod sct;
 pub mod smart;

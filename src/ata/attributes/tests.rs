@@ -1,1 +1,168 @@
+use super::*;
+use crate::ata::smart::{Attribute, AttributeFlags};
+use crate::units::Celsius;
 
+fn attribute(id: u8, value: u8, raw: u64) -> Attribute {
+    let bytes = raw.to_le_bytes();
+    let [r0, r1, r2, r3, r4, r5, reserved, _] = bytes;
+    Attribute {
+        id,
+        flags: AttributeFlags::empty(),
+        value,
+        worst: value,
+        raw: [r0, r1, r2, r3, r4, r5],
+        reserved,
+    }
+}
+
+const NONE: AttributeTable = AttributeTable {
+    rows: &[],
+    rotation: Rotation::Unknown,
+};
+
+fn packed(raw: u64) -> (String, Option<i16>, Option<(i16, i16)>) {
+    let attribute = attribute(194, 100, raw);
+    let value = NONE.temperature(&attribute).unwrap();
+    (
+        NONE.definition(194).format.text(&attribute),
+        value.celsius.map(|c| c.0),
+        value.min.zip(value.max).map(|(min, max)| (min.0, max.0)),
+    )
+}
+
+#[test]
+fn temperatures_are_found_in_every_packing() {
+    let cases = [
+        // Plain, and sign-extended.
+        (0x0000_0000_001f, "31", Some(31), None),
+        (0x0000_0000_fffb, "-5", Some(-5), None),
+        // R3 and R2, in either order.
+        (0x0000_3213_0026, "38 (Min/Max 19/50)", Some(38), Some((19, 50))),
+        (0x0000_1332_0026, "38 (Min/Max 19/50)", Some(38), Some((19, 50))),
+        (0x0000_32f6_0026, "38 (Min/Max -10/50)", Some(38), Some((-10, 50))),
+        // R2 and R1.
+        (0x0000_0032_1326, "38 (Min/Max 19/50)", Some(38), Some((19, 50))),
+        // R4 and R2, in either order, and with a sign-extended lowest.
+        (0x0032_0013_0026, "38 (Min/Max 19/50)", Some(38), Some((19, 50))),
+        (0x0013_0032_0026, "38 (Min/Max 19/50)", Some(38), Some((19, 50))),
+        (0x002f_ffff_0022, "34 (Min/Max -1/47)", Some(34), Some((-1, 47))),
+        // A count above R3 and R2.
+        (
+            0x0102_3213_0026,
+            "38 (Min/Max 19/50 #258)",
+            Some(38),
+            Some((19, 50)),
+        ),
+        // Nothing that fits: the lowest byte still counts.
+        (0x0011_0000_0026, "38 (0 17 0 0 0)", Some(38), None),
+        (0x4e28_2625_0026, "38 (78 40 38 37 0)", Some(38), None),
+        (0x0000_1000_2126, "38 (0 0 16 0 33)", Some(38), None),
+        // No temperatures.
+        (0x0000_0000_0000, "0", None, None),
+        (0x0000_0000_00c8, "-56", None, None),
+        (0x0000_0000_007e, "126", None, None),
+    ];
+    for (raw, text, celsius, range) in cases {
+        assert_eq!(packed(raw), (text.to_owned(), celsius, range), "{raw:012x}");
+    }
+}
+
+#[test]
+fn models_change_what_is_a_temperature() {
+    let celsius = |model: &str, firmware: &str, id: u8, raw: u64| {
+        AttributeTable::for_model(model, firmware, Rotation::Unknown)
+            .temperature(&attribute(id, 100, raw))
+            .and_then(|t| t.celsius)
+    };
+    assert_eq!(celsius("SAMSUNG SV1204H", "", 194, 0x0133), Some(Celsius(30)));
+    assert_eq!(celsius("SAMSUNG SV1203H", "", 194, 0x0133), Some(Celsius(51)));
+    assert_eq!(celsius("ADATA SSD S596", "3.4.6", 194, 80), Some(Celsius(40)));
+    assert_eq!(celsius("ADATA SSD S596", "3.4.5", 194, 80), Some(Celsius(80)));
+    assert_eq!(celsius("Maxtor 4D040H2", "", 194, 35), None);
+    assert_eq!(celsius("Maxtor 6Y080L0", "", 194, 35), Some(Celsius(35)));
+    assert_eq!(celsius("XF1230-1A0480", "", 190, 30), None);
+    assert_eq!(celsius("SDLF1DAR-480G", "", 190, 30), None);
+    assert_eq!(celsius("ATP SATA III", "", 231, 40), Some(Celsius(40)));
+    assert_eq!(celsius("KINGSTON SA400S37240G", "SBFK71B1", 231, 93), None);
+    let disk = AttributeTable::for_model("OLD DISK", "", Rotation::Rpm(5400));
+    assert!(disk.temperature(&attribute(231, 100, 40)).is_some());
+}
+
+#[test]
+fn hours_come_in_many_units() {
+    let hours = |model: &str, raw: u64| {
+        let table = AttributeTable::for_model(model, "", Rotation::Unknown);
+        let attribute = attribute(9, 100, raw);
+        let format = table.definition(9).format;
+        let time = format.duration(&attribute).unwrap();
+        (time.hours, time.minutes, format.text(&attribute))
+    };
+    assert_eq!(hours("", 2460), (2460, None, "2460".to_owned()));
+    assert_eq!(
+        hours("", 0xd696_0000_022c),
+        (556, None, "556 (214 150 0)".to_owned())
+    );
+    assert_eq!(
+        hours("SAMSUNG MP0804H", 557_429),
+        (4645, Some(14), "4645h+14m".to_owned())
+    );
+    assert_eq!(
+        hours("Maxtor 6Y080L0", 6001),
+        (100, Some(1), "100h+01m".to_owned())
+    );
+    assert_eq!(
+        hours("FUJITSU MHT2060AT", 36061),
+        (10, Some(1), "10h+01m+01s".to_owned())
+    );
+    // 0x323D1Eh = 3292446 ms = 54 min 52.446 s, of which the upper byte is the reserved one.
+    assert_eq!(
+        hours("KINGSTON SH103S3120G", 0x0032_3d1e_0000_8fa7),
+        (36775, Some(54), "36775h+54m+52.446s".to_owned())
+    );
+}
+
+#[test]
+fn raw_packings_print_as_the_common_tools_do() {
+    let text = |format: RawFormat, raw: u64| format.text(&attribute(1, 100, raw));
+    assert_eq!(text(RawFormat::Raw16Raw16, 0x07d0_0000_0000), "0 (2000 0)");
+    assert_eq!(text(RawFormat::Raw16Raw16, 0x0000_002b_002b), "43 (0 43)");
+    assert_eq!(text(RawFormat::Raw16Raw16, 5), "5");
+    assert_eq!(
+        text(RawFormat::Raw16Average16, 0x0006_0138_0133),
+        "307 (Average 312)"
+    );
+    assert_eq!(text(RawFormat::Pair16, 0x01ae), "0/430");
+    assert_eq!(text(RawFormat::Raw24Raw24, 0x0000_0200_0001), "2/1");
+    assert_eq!(text(RawFormat::Raw16Raw32, 0x0002_0000_0001), "2/1");
+    assert_eq!(text(RawFormat::Hex48, 0x000f_000a_000f), "0x000f000a000f");
+}
+
+#[test]
+fn life_left_is_told_only_by_known_families() {
+    let left = |model: &str, id: u8, value: u8, raw: u64| {
+        AttributeTable::for_model(model, "", Rotation::NonRotating)
+            .life_left_percent(&attribute(id, value, raw))
+    };
+    assert_eq!(left("KINGSTON SA400S37240G", 231, 7, 93), Some(93));
+    assert_eq!(left("Samsung SSD 850 EVO 250GB", 177, 56, 936), Some(56));
+    assert_eq!(left("Crucial_CT240M500SSD1", 202, 145, 467), Some(0));
+    assert_eq!(left("Micron_5300_MTFDDAK240TDS", 202, 98, 2), Some(98));
+    assert_eq!(
+        left("WDC  WDS500G2B0A-00SM50", 230, 1, 0x000f_000a_000f),
+        Some(100)
+    );
+    assert_eq!(left("KINGSTON SH103S3120G", 231, 92, 0), Some(92));
+    assert_eq!(left("ADATA SP550", 169, 100, 0), None);
+    assert_eq!(left("NEW DRIVE", 231, 93, 93), None);
+    assert_eq!(left("NEW DRIVE", 177, 93, 93), None);
+}
+
+#[test]
+fn names_depend_on_the_media() {
+    let name = |rotation, id| AttributeTable::for_model("", "", rotation).definition(id).name;
+    assert_eq!(name(Rotation::Rpm(7200), 22), "Helium_Level");
+    assert_eq!(name(Rotation::NonRotating, 22), "Unknown_SSD_Attribute");
+    assert_eq!(name(Rotation::Rpm(7200), 177), "Unknown_HDD_Attribute");
+    assert_eq!(name(Rotation::Unknown, 177), "Wear_Leveling_Count");
+    assert_eq!(name(Rotation::Unknown, 14), "Unknown_Attribute");
+}
