@@ -10,7 +10,9 @@ pub use render::render_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::ata::devstat::DeviceStatistics;
 use crate::ata::identify::Identify;
+use crate::ata::sct::{SctStatus, TempHistory};
 use crate::ata::smart::{SmartData, SmartReport, Thresholds};
 use crate::nvme::identify::Controller;
 use crate::nvme::log::SmartLog;
@@ -200,6 +202,9 @@ fn content(
             document.insert("thresholds".to_owned(), json!(entries));
             Ok(document)
         }
+        Kind::SctStatus => object(kind, &SctStatus::parse(bytes).map_err(wire)?),
+        Kind::SctTempHistory => object(kind, &TempHistory::parse(bytes).map_err(wire)?),
+        Kind::Devstat => object(kind, &DeviceStatistics::parse(bytes).map_err(wire)?),
         Kind::NvmeSmart => {
             let log = SmartLog::parse(bytes).map_err(wire)?;
             let mut document = object(kind, &log)?;
@@ -216,12 +221,6 @@ fn content(
         Kind::Vpd => object(kind, &Vpd::parse(bytes).map_err(wire)?),
         Kind::Sense => object(kind, &Sense::parse(bytes).map_err(wire)?),
         Kind::UsbDescriptors => object(kind, &Descriptors::parse(bytes).map_err(wire)?),
-        _ => {
-            let _ = (identify, thresholds);
-            Err(DecodeError::Unrecognised {
-                len_bytes: bytes.len(),
-            })
-        }
     }
 }
 
