@@ -5,6 +5,7 @@
 #![cfg(feature = "cli")]
 
 mod ata;
+mod guess;
 mod nvme;
 mod scsi;
 mod usb;
@@ -147,6 +148,7 @@ fn decoders_agree_with_independent_tools() {
     nvme::run(&root, &mut tally);
     usb::run(&root, &mut tally);
     ata::run(&root, &mut tally);
+    guess::run(&root, &mut tally);
 
     let (mut compared, mut mismatches) = (0, 0);
     for (kind, t) in &tally.kinds {

@@ -316,7 +316,11 @@ fn vpd(tally: &mut Tally, case: &Case, document: &Value) {
         _ => {}
     }
     for line in &text {
-        let Some((name, value)) = line.split_once(':') else {
+        let Some((name, value)) = line.split_once(": ").or(line.trim().split_once('=')) else {
+            if line.contains("Non-rotating medium") {
+                let ours = at("/block_device_characteristics/rotating").unwrap_or_default();
+                tally.equal(KIND, &case.name, "rotating", &ours, &json!(false));
+            }
             if line.contains("signature indicates SATA") {
                 tally.equal(
                     KIND,
@@ -337,6 +341,7 @@ fn vpd(tally: &mut Tally, case: &Case, document: &Value) {
             "model" => "/ata_information/model",
             "serial number" => "/ata_information/serial",
             "firmware revision" => "/ata_information/firmware",
+            "Nominal form factor" => "/block_device_characteristics/form_factor_name",
             _ => "",
         };
         if let (false, Some(ours)) = (pointer.is_empty(), at(pointer)) {
@@ -368,6 +373,12 @@ fn vpd(tally: &mut Tally, case: &Case, document: &Value) {
             "Nominal rotation rate" => "/block_device_characteristics/rotation_rpm",
             "WABEREQ" => "/block_device_characteristics/write_after_block_erase_required",
             "WACEREQ" => "/block_device_characteristics/write_after_crypto_erase_required",
+            "ZONED" => "/block_device_characteristics/zoned",
+            "RBWZ" => "/block_device_characteristics/reassign_background_write_zeroes",
+            "BOCS" => "/block_device_characteristics/background_operation_control",
+            "FUAB" => "/block_device_characteristics/force_unit_access_behaviour",
+            "VBULS" => "/block_device_characteristics/verify_unmapped",
+            "DEPOPULATION_TIME" => "/block_device_characteristics/depopulation_seconds",
             "Unmap command supported (LBPU)" => "/logical_block_provisioning/unmap",
             "Write same (16) with unmap bit supported (LBPWS)" => {
                 "/logical_block_provisioning/write_same_16_unmap"

@@ -10,7 +10,10 @@ pub use render::render_text;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::ata::devstat::DeviceStatistics;
 use crate::ata::identify::Identify;
+use crate::ata::sct::{SctStatus, TempHistory};
+use crate::ata::smart::{SmartData, SmartReport, Thresholds};
 use crate::nvme::identify::Controller;
 use crate::nvme::log::SmartLog;
 use crate::scsi::inquiry::Inquiry;
@@ -169,6 +172,39 @@ fn content(
             let identify = Identify::parse(bytes).map_err(wire)?;
             object(kind, &identify.summary())
         }
+        Kind::SmartData => {
+            let data = SmartData::parse(bytes).map_err(wire)?;
+            let companion = |kind: Kind| {
+                move |source| DecodeError::Wire {
+                    kind: kind.name(),
+                    source,
+                }
+            };
+            let identify = identify
+                .map(Identify::parse)
+                .transpose()
+                .map_err(companion(Kind::Identify))?;
+            let thresholds = thresholds
+                .map(Thresholds::parse)
+                .transpose()
+                .map_err(companion(Kind::SmartThresholds))?;
+            object(
+                kind,
+                &SmartReport::build(&data, thresholds.as_ref(), identify.as_ref()),
+            )
+        }
+        Kind::SmartThresholds => {
+            let thresholds = Thresholds::parse(bytes).map_err(wire)?;
+            let mut document = Map::new();
+            document.insert("checksum".to_owned(), json!(thresholds.checksum()));
+            document.insert("revision".to_owned(), json!(thresholds.revision()));
+            let entries: Vec<_> = thresholds.entries().collect();
+            document.insert("thresholds".to_owned(), json!(entries));
+            Ok(document)
+        }
+        Kind::SctStatus => object(kind, &SctStatus::parse(bytes).map_err(wire)?),
+        Kind::SctTempHistory => object(kind, &TempHistory::parse(bytes).map_err(wire)?),
+        Kind::Devstat => object(kind, &DeviceStatistics::parse(bytes).map_err(wire)?),
         Kind::NvmeSmart => {
             let log = SmartLog::parse(bytes).map_err(wire)?;
             let mut document = object(kind, &log)?;
@@ -185,12 +221,6 @@ fn content(
         Kind::Vpd => object(kind, &Vpd::parse(bytes).map_err(wire)?),
         Kind::Sense => object(kind, &Sense::parse(bytes).map_err(wire)?),
         Kind::UsbDescriptors => object(kind, &Descriptors::parse(bytes).map_err(wire)?),
-        _ => {
-            let _ = (identify, thresholds);
-            Err(DecodeError::Unrecognised {
-                len_bytes: bytes.len(),
-            })
-        }
     }
 }
 
