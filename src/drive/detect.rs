@@ -298,6 +298,7 @@ impl Detection<'_> {
         tried: &mut Vec<Rejected>,
     ) -> Result<PowerState, DriveError> {
         let mut state = PowerState::Unknown;
+        let mut asked_again = false;
         while let Some(sat) = candidates.first() {
             // No RETURN RESPONSE INFORMATION before the bridge is known to speak SAT.
             let probe = Sat::new(sat.form, sat.length, RegisterSource::CkCond);
@@ -311,6 +312,11 @@ impl Detection<'_> {
                 Ok(reply) => {
                     if let Some(count) = reply.registers.count {
                         state = PowerState::from_power_mode(PowerMode::from_count(count));
+                    } else if !asked_again {
+                        // Linux cuts the first long sense to 18 bytes, and COUNT 0 (standby) then looks like nothing at
+                        // all; the second answer comes whole.
+                        asked_again = true;
+                        continue;
                     }
                     break;
                 }

@@ -69,7 +69,6 @@ pub struct Drive {
     /// Opening and detection count towards the first report.
     reported: bool,
     opened_at: Duration,
-    simulated: bool,
     count: CommandCount,
     _lock: Option<DeviceLock>,
 }
@@ -119,14 +118,41 @@ impl Drive {
     /// pass-through is no error here: see [`Drive::access`].
     pub fn open(name: &str, options: &OpenOptions, care: Care) -> Result<Self, DriveError> {
         let target = Target::resolve(name, &options.sysfs)?;
+        if let Target::Node { facts, .. } = &target {
+            // Before it is opened: that alone would wake it.
+            refuse_suspended(name, facts, options, care)?;
+        }
+        Self::with(name, open::inner(target, options)?, options, care)
+    }
+
+    /// Finds the way to a drive over a transport of the caller's own. The same layers are put around it, the guard first
+    /// of all; nothing is locked.
+    ///
+    /// # Errors
+    /// As [`Drive::open`].
+    pub fn from_transport(
+        transport: Box<dyn Transport>,
+        facts: NodeFacts,
+        options: &OpenOptions,
+        care: Care,
+    ) -> Result<Self, DriveError> {
+        let name = transport.device().to_owned();
+        Self::with(
+            &name,
+            open::Inner {
+                transport,
+                facts,
+                lock: None,
+            },
+            options,
+            care,
+        )
+    }
+
+    fn with(name: &str, inner: open::Inner, options: &OpenOptions, care: Care) -> Result<Self, DriveError> {
         let gate = care == Care::NoWake && !options.wake;
-        if gate && let Target::Node { facts, .. } = &target {
-            refuse_suspended(name, facts)?;
-        }
-        let mut opened = open::stack(target, options)?;
-        if gate && opened.simulated {
-            refuse_suspended(name, &opened.facts)?;
-        }
+        refuse_suspended(name, &inner.facts, options, care)?;
+        let mut opened = open::stack(inner, options)?;
         let opened_at = opened.transport.clock().now();
         let key = bridge_key(&opened.facts);
         let detected = detect::Detection {
@@ -154,7 +180,6 @@ impl Drive {
             preferred: None,
             reported: false,
             opened_at,
-            simulated: opened.simulated,
             count: opened.count,
             _lock: opened.lock,
         };
@@ -216,7 +241,7 @@ impl Drive {
 
     /// Whether this is the simulator.
     pub fn is_simulated(&self) -> bool {
-        self.simulated
+        self.facts.simulated
     }
 
     /// Commands sent since it was opened, detection included.
@@ -257,7 +282,7 @@ impl Drive {
                 .usb
                 .as_ref()
                 .map(|usb| format!("{:04x}:{:04x}", usb.vid, usb.pid)),
-            simulated: self.simulated,
+            simulated: self.facts.simulated,
         }
     }
 
@@ -401,7 +426,8 @@ impl Raw {
     /// # Errors
     /// No such device, no rights, or locked.
     pub fn open(name: &str, options: &OpenOptions) -> Result<Self, DriveError> {
-        let opened = open::stack(Target::resolve(name, &options.sysfs)?, options)?;
+        let target = Target::resolve(name, &options.sysfs)?;
+        let opened = open::stack(open::inner(target, options)?, options)?;
         Ok(Self {
             transport: opened.transport,
             _lock: opened.lock,
@@ -417,13 +443,20 @@ impl Raw {
     }
 }
 
-fn refuse_suspended(name: &str, facts: &NodeFacts) -> Result<(), DriveError> {
+fn refuse_suspended(
+    name: &str,
+    facts: &NodeFacts,
+    options: &OpenOptions,
+    care: Care,
+) -> Result<(), DriveError> {
     match facts.runtime_status.as_deref() {
-        Some(status @ ("suspended" | "suspending")) => Err(DriveError::Asleep {
-            device: name.to_owned(),
-            why: format!("the kernel has it {status} to save power, and opening it would wake it"),
-            state: PowerState::Standby,
-        }),
+        Some(status @ ("suspended" | "suspending")) if care == Care::NoWake && !options.wake => {
+            Err(DriveError::Asleep {
+                device: name.to_owned(),
+                why: format!("the kernel has it {status} to save power, and opening it would wake it"),
+                state: PowerState::Standby,
+            })
+        }
         _ => Ok(()),
     }
 }

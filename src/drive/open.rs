@@ -10,6 +10,7 @@ use crate::bridge::memory::Memory;
 use crate::sys::NodeFacts;
 use crate::sys::lock::{self, DeviceLock};
 use crate::sys::sysfs::Sysfs;
+use crate::time::RealClock;
 use crate::transport::layer::count::{CommandCount, Count};
 use crate::transport::layer::guard::{Allowance, Guard};
 use crate::transport::layer::record::Record;
@@ -163,20 +164,31 @@ pub(super) struct Opened {
     pub transport: Box<dyn Transport>,
     pub facts: NodeFacts,
     pub count: CommandCount,
-    pub simulated: bool,
     pub lock: Option<DeviceLock>,
 }
 
-/// Opens the innermost transport and puts the layers around it: count, record, trace, guard.
-pub(super) fn stack(target: Target, options: &OpenOptions) -> Result<Opened, DriveError> {
-    let (inner, facts, simulated): (Box<dyn Transport>, NodeFacts, bool) = match target {
+/// The innermost transport of a target, what is known of it, and the lock that goes with it.
+pub(super) struct Inner {
+    pub transport: Box<dyn Transport>,
+    pub facts: NodeFacts,
+    pub lock: Option<DeviceLock>,
+}
+
+/// Opens the innermost transport. A node of the kernel is locked first, since opening it may already send commands.
+pub(super) fn inner(target: Target, options: &OpenOptions) -> Result<Inner, DriveError> {
+    let unlocked = |transport: Box<dyn Transport>, facts| Inner {
+        transport,
+        facts,
+        lock: None,
+    };
+    match target {
         Target::Sim(name) => {
             let sim = SimTransport::open(&name).map_err(|error| DriveError::BadName {
                 name: name.clone(),
                 why: error.to_string(),
             })?;
             let facts = sim.facts();
-            (Box::new(sim), facts, true)
+            Ok(unlocked(Box::new(sim), facts))
         }
         Target::Replay(path) => {
             let replay = Replay::open(&path)?;
@@ -184,25 +196,38 @@ pub(super) fn stack(target: Target, options: &OpenOptions) -> Result<Opened, Dri
                 .facts_json()
                 .and_then(|json| serde_json::from_str(json).ok())
                 .unwrap_or_default();
-            (Box::new(replay), facts, false)
+            Ok(unlocked(Box::new(replay), facts))
         }
-        Target::Node { path, facts } => (Box::new(SgIo::open(&path)?), *facts, false),
-    };
-    let lock = match (&options.lock_dir, lock_key(&facts)) {
-        (Some(dir), Some(key)) if !simulated => {
-            let clock = inner.clock();
-            let held = lock::acquire(dir, &key, options.lock_wait, &*clock).map_err(|source| {
-                DriveError::Locked {
-                    device: inner.device().to_owned(),
-                    source,
-                }
-            })?;
-            Some(held)
+        Target::Node { path, facts } => {
+            let lock = match (&options.lock_dir, lock_key(&facts)) {
+                (Some(dir), Some(key)) => Some(
+                    lock::acquire(dir, &key, options.lock_wait, &RealClock::new()).map_err(|source| {
+                        DriveError::Locked {
+                            device: path.display().to_string(),
+                            source,
+                        }
+                    })?,
+                ),
+                _ => None,
+            };
+            Ok(Inner {
+                transport: Box::new(SgIo::open(&path)?),
+                facts: *facts,
+                lock,
+            })
         }
-        _ => None,
-    };
+    }
+}
+
+/// Puts the layers around a transport: count, record, trace, guard.
+pub(super) fn stack(inner: Inner, options: &OpenOptions) -> Result<Opened, DriveError> {
+    let Inner {
+        transport,
+        facts,
+        lock,
+    } = inner;
     let count = CommandCount::default();
-    let mut transport: Box<dyn Transport> = Box::new(Count::new(inner, count.clone()));
+    let mut transport: Box<dyn Transport> = Box::new(Count::new(transport, count.clone()));
     if let Some(path) = &options.record {
         transport = Box::new(record_into(path, transport, &facts)?);
     }
@@ -214,7 +239,6 @@ pub(super) fn stack(target: Target, options: &OpenOptions) -> Result<Opened, Dri
         transport,
         facts,
         count,
-        simulated,
         lock,
     })
 }
@@ -290,6 +314,7 @@ mod tests {
         };
         let replay = tempfile::NamedTempFile::new().expect("a file");
         let target = Target::Replay(replay.path().to_owned());
-        assert!(matches!(stack(target, &options), Err(DriveError::BadName { .. })));
+        let inner = inner(target, &options).expect("an empty recording");
+        assert!(matches!(stack(inner, &options), Err(DriveError::BadName { .. })));
     }
 }

@@ -26,6 +26,7 @@ pub fn node_facts(profile: &Profile, bridge: &Bridge) -> NodeFacts {
             .collect(),
     };
     NodeFacts {
+        simulated: true,
         driver: Some(driver.to_owned()),
         size_bytes: bridge.sectors().checked_mul(bridge.sector_bytes()),
         logical_block_bytes: u32::try_from(bridge.sector_bytes()).ok(),

@@ -73,6 +73,9 @@ pub struct NodeFacts {
     pub logical_block_bytes: Option<u32>,
     /// USB facts, absent when the device is not behind USB.
     pub usb: Option<UsbFacts>,
+    /// These are the facts of a simulated device.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub simulated: bool,
     /// Module parameter `usb-storage.quirks` of the running kernel for this VID:PID, as letters.
     pub kernel_quirks: Option<String>,
     /// SCSI facts.
