@@ -7,6 +7,7 @@ use drivethru::ata::devstat::DeviceStatistics;
 use drivethru::ata::identify::{Identify, Rotation};
 use drivethru::ata::sct::{SctStatus, TempHistory};
 use drivethru::ata::smart::{SmartData, SmartReport, Thresholds};
+use drivethru::cli::decode::read_input;
 use serde_json::{Value, json};
 
 use crate::{Case, Tally, cases, lines};
@@ -91,11 +92,12 @@ fn identify(kind: &'static str, case: &Case, tally: &mut Tally) {
         case: &case.name,
         tally,
     };
-    let parsed = if kind == "hdparm-istdout" {
-        Identify::parse_hdparm_text(&String::from_utf8_lossy(&case.bytes))
-    } else {
-        Identify::parse(&case.bytes)
+    // hdparm's words are text; everything else is binary and passes through.
+    let bytes = match read_input(&case.bytes) {
+        Ok(bytes) => bytes,
+        Err(error) => return c.wrong(&error.to_string()),
     };
+    let parsed = Identify::parse(&bytes);
     let identify = match parsed {
         Ok(identify) => identify,
         Err(error) => return c.wrong(&error.to_string()),

@@ -179,26 +179,6 @@ impl Identify {
         Ok(Self { bytes, byte_order })
     }
 
-    /// Reads the words that `hdparm --Istdout` (and `/proc/ide/*/identify`) prints: lines of four-digit hex words.
-    ///
-    /// Other lines are passed over.
-    ///
-    /// # Errors
-    /// Fewer than 256 words, or what [`Identify::parse`] refuses.
-    pub fn parse_hdparm_text(text: &str) -> Result<Self, WireError> {
-        let mut bytes = Vec::with_capacity(512);
-        for line in text.lines() {
-            let words: Option<Vec<u16>> = line
-                .split_whitespace()
-                .map(|word| (word.len() == 4).then(|| u16::from_str_radix(word, 16).ok())?)
-                .collect();
-            for word in words.unwrap_or_default() {
-                bytes.extend(word.to_le_bytes());
-            }
-        }
-        Self::parse(&bytes)
-    }
-
     /// The 512 bytes in drive order.
     pub fn as_bytes(&self) -> &[u8; 512] {
         &self.bytes

@@ -259,20 +259,6 @@ fn wwn_is_most_significant_word_first() {
 }
 
 #[test]
-fn hdparm_text_is_read_between_other_lines() {
-    let mut text = String::from("/dev/sdc:\n readahead = 256 (on)\n");
-    let bytes = ssd();
-    for line in bytes.chunks(16) {
-        for word in line.chunks(2) {
-            text.push_str(&format!("{:02x}{:02x} ", word[1], word[0]));
-        }
-        text.push('\n');
-    }
-    assert_eq!(Identify::parse_hdparm_text(&text).unwrap().as_bytes(), &bytes);
-    assert!(Identify::parse_hdparm_text("0040 3fff\n").is_err());
-}
-
-#[test]
 fn the_document_has_the_agreed_keys() {
     let json = serde_json::to_value(Identify::parse(&with_checksum(ssd())).unwrap().summary()).unwrap();
     assert_eq!(json["model"], "MODEL A");

@@ -287,6 +287,28 @@ impl Thresholds {
     }
 }
 
+impl Thresholds {
+    /// The document that `decode smart-thresholds` prints.
+    pub fn report(&self) -> ThresholdsReport {
+        ThresholdsReport {
+            checksum: self.checksum(),
+            revision: self.revision(),
+            thresholds: self.entries().collect(),
+        }
+    }
+}
+
+/// What the threshold sector says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ThresholdsReport {
+    /// Checksum of the sector.
+    pub checksum: Checksum,
+    /// Revision.
+    pub revision: u16,
+    /// The thresholds in the drive's order.
+    pub thresholds: Vec<ThresholdEntry>,
+}
+
 /// One entry of [`Thresholds`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ThresholdEntry {
