@@ -2,17 +2,17 @@
 
 /// Whether `text` matches `pattern` as a whole.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    run(&pattern, &text)
+    run(pattern.as_bytes(), text.as_bytes())
 }
 
-fn run(pattern: &[char], text: &[char]) -> bool {
+/// Byte by byte: model names are ASCII, anything else was replaced when the field was read.
+fn run(pattern: &[u8], text: &[u8]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
-        Some((&'*', rest)) => (0..=text.len()).any(|skip| run(rest, text.get(skip..).unwrap_or_default())),
-        Some((&'[', rest)) => {
-            let Some(end) = rest.iter().position(|&c| c == ']') else {
+        Some((b'*', [])) => true,
+        Some((b'*', rest)) => (0..=text.len()).any(|skip| run(rest, text.get(skip..).unwrap_or_default())),
+        Some((b'[', rest)) => {
+            let Some(end) = rest.iter().position(|&c| c == b']') else {
                 return false;
             };
             let (set, rest) = rest.split_at(end);
@@ -20,7 +20,7 @@ fn run(pattern: &[char], text: &[char]) -> bool {
             matches!(text.split_first(), Some((c, tail)) if set.contains(c) && run(rest, tail))
         }
         Some((&wanted, rest)) => {
-            matches!(text.split_first(), Some((&c, tail)) if (wanted == '?' || wanted == c) && run(rest, tail))
+            matches!(text.split_first(), Some((&c, tail)) if (wanted == b'?' || wanted == c) && run(rest, tail))
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use temperature::by_preference;
 pub use temperature::{TemperatureSource, TemperatureValue};
 
 use crate::ata::identify::{Identify, Rotation};
+use crate::ata::smart::Attribute;
 
 /// What an attribute measures, as far as other code acts on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -134,11 +135,23 @@ impl AttributeTable {
         }
     }
 
+    /// The temperature in `attribute`, if it holds one on this drive.
+    pub fn temperature(&self, attribute: &Attribute) -> Option<TemperatureValue> {
+        self.definition(attribute.id).temperature(attribute)
+    }
+
     /// Percent of life left by `attribute`, if it tells that on this drive.
-    pub fn life_left_percent(&self, attribute: &crate::ata::smart::Attribute) -> Option<u8> {
+    pub fn life_left_percent(&self, attribute: &Attribute) -> Option<u8> {
+        self.definition(attribute.id).life_left_percent(attribute)
+    }
+}
+
+impl Definition {
+    /// Percent of life left by `attribute`, if this is what it tells.
+    pub fn life_left_percent(&self, attribute: &Attribute) -> Option<u8> {
         let used_percent = |used: u64| 100u8.saturating_sub(u8::try_from(used).unwrap_or(u8::MAX));
         let [low, ..] = attribute.raw_words();
-        match self.definition(attribute.id).meaning {
+        match self.meaning {
             Meaning::Wear(Wear::LeftNormalized) => {
                 (1..=100).contains(&attribute.value).then_some(attribute.value)
             }

@@ -221,11 +221,10 @@ pub(super) fn value(format: RawFormat, attribute: &Attribute) -> TemperatureValu
     }
 }
 
-impl super::AttributeTable {
-    /// The temperature in `attribute`, if it holds one on this drive.
+impl super::Definition {
+    /// The temperature in `attribute`, if this is what it holds.
     pub fn temperature(&self, attribute: &Attribute) -> Option<TemperatureValue> {
-        let row = self.definition(attribute.id);
-        (row.meaning == Meaning::Temperature).then(|| value(row.format, attribute))
+        (self.meaning == Meaning::Temperature).then(|| value(self.format, attribute))
     }
 }
 

@@ -6,7 +6,9 @@ use super::{
     Attribute, AttributeFlags, OfflineCapabilities, OfflineStatus, SelfTestStatus, SmartCapabilities,
     SmartData, Thresholds,
 };
-use crate::ata::attributes::{AttributeTable, Duration, Meaning, TemperatureSource, by_preference};
+use crate::ata::attributes::{
+    AttributeTable, Definition, Duration, Meaning, TemperatureSource, by_preference,
+};
 use crate::ata::identify::Identify;
 use crate::units::Celsius;
 use crate::wire::Checksum;
@@ -202,8 +204,7 @@ fn when_failed(attribute: &Attribute, threshold: u8) -> Option<WhenFailed> {
     }
 }
 
-fn attribute_report(attribute: &Attribute, threshold: Option<u8>, table: &AttributeTable) -> AttributeReport {
-    let row = table.definition(attribute.id);
+fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definition) -> AttributeReport {
     let has = |flag| attribute.flags.contains(flag);
     AttributeReport {
         id: attribute.id,
@@ -237,14 +238,16 @@ impl SmartReport {
     /// [`SmartReport::build`] with the rows for the drive already looked up.
     pub fn build_with(data: &SmartData, thresholds: Option<&Thresholds>, table: &AttributeTable) -> Self {
         let usable = thresholds.filter(|t| t.checksum() == Checksum::Valid);
-        let attributes: Vec<AttributeReport> = data
-            .attributes()
-            .map(|a| attribute_report(&a, usable.and_then(|t| t.of(a.id)), table))
+        let known: Vec<(Attribute, Definition)> =
+            data.attributes().map(|a| (a, table.definition(a.id))).collect();
+        let attributes: Vec<AttributeReport> = known
+            .iter()
+            .map(|(a, row)| attribute_report(a, usable.and_then(|t| t.of(a.id)), row))
             .collect();
-        let mut temperatures: Vec<TemperatureReport> = data
-            .attributes()
-            .filter_map(|a| {
-                let value = table.temperature(&a)?;
+        let mut temperatures: Vec<TemperatureReport> = known
+            .iter()
+            .filter_map(|(a, row)| {
+                let value = row.temperature(a)?;
                 Some(TemperatureReport {
                     celsius: value.celsius,
                     source: TemperatureSource::from_id(a.id),
@@ -255,12 +258,9 @@ impl SmartReport {
             })
             .collect();
         by_preference(&mut temperatures, |t| t.source);
-        let find = |meaning: Meaning| {
-            data.attributes()
-                .find(|a| table.definition(a.id).meaning == meaning)
-        };
+        let find = |meaning: Meaning| known.iter().find(|(_, row)| row.meaning == meaning);
         let power_on: Option<Duration> =
-            find(Meaning::PowerOnTime).and_then(|a| table.definition(a.id).format.duration(&a));
+            find(Meaning::PowerOnTime).and_then(|(a, row)| row.format.duration(a));
         let has = |flag| data.offline_capabilities().contains(flag);
         let failing_now = usable.map(|_| attributes.iter().any(|a| a.when_failed == Some(WhenFailed::Now)));
         Self {
@@ -273,8 +273,8 @@ impl SmartReport {
             temperatures,
             power_on_hours: power_on.map(|time| time.hours),
             power_on_minutes: power_on.and_then(|time| time.minutes),
-            power_cycles: find(Meaning::PowerCycles).map(|a| a.raw48()),
-            life_left_percent: data.attributes().find_map(|a| table.life_left_percent(&a)),
+            power_cycles: find(Meaning::PowerCycles).map(|(a, _)| a.raw48()),
+            life_left_percent: known.iter().find_map(|(a, row)| row.life_left_percent(a)),
             failing_now,
             offline: OfflineReport {
                 status: data.offline_status(),

@@ -59,16 +59,13 @@ fn sector(bytes: &[u8]) -> Option<(Kind, &'static str)> {
         return Some((Kind::Identify, "the signature A5h and a right checksum"));
     }
     // Other pages have many zero bytes and sum to 0 only by chance or on purpose.
-    if sums_to_zero(first) {
-        if looks_like_thresholds(first) {
-            return Some((
-                Kind::SmartThresholds,
-                "a right checksum and a table of thresholds",
-            ));
-        }
-        if looks_like_attributes(first) {
-            return Some((Kind::SmartData, "a right checksum and a table of attributes"));
-        }
+    if sums_to_zero(first)
+        && let Some(kind) = attribute_table(first, true)
+    {
+        return Some((
+            kind,
+            "a right checksum and a table of SMART attributes or thresholds",
+        ));
     }
     if identify.is_some_and(|b| b.is_believed()) {
         return Some((
@@ -97,56 +94,43 @@ fn sector(bytes: &[u8]) -> Option<(Kind, &'static str)> {
             "a temperature in kelvin and percentages in their range",
         ));
     }
-    if looks_like_thresholds(first) {
-        return Some((
-            Kind::SmartThresholds,
-            "a table of thresholds (the checksum is wrong)",
-        ));
-    }
-    if looks_like_attributes(first) {
-        return Some((Kind::SmartData, "a table of attributes (the checksum is wrong)"));
-    }
-    None
+    attribute_table(first, false).map(|kind| {
+        (
+            kind,
+            "a table of SMART attributes or thresholds (the checksum is wrong)",
+        )
+    })
 }
 
-/// 30 slots of 12 bytes from byte 2 on: id, threshold and ten zero bytes.
-fn looks_like_thresholds(sector: &[u8]) -> bool {
-    let mut used = 0;
-    for slot in slots(sector) {
-        match slot {
-            [0, ..] => {}
-            [_, _, rest @ ..] if rest.iter().all(|b| *b == 0) => used += 1,
-            _ => return false,
-        }
-    }
-    used >= 3 && ids_differ(sector)
-}
-
-/// The same slots with flags, values and raw values.
-fn looks_like_attributes(sector: &[u8]) -> bool {
-    let used: Vec<_> = slots(sector).filter(|s| s.first() != Some(&0)).collect();
-    let valued = used
-        .iter()
-        .filter(|s| {
-            s.get(1..3).is_some_and(|f| f != [0, 0]) && s.get(3).is_some_and(|v| (1..=253).contains(v))
-        })
-        .count();
-    used.len() >= 3 && valued * 3 >= used.len() * 2 && ids_differ(sector)
-}
-
-fn slots(sector: &[u8]) -> impl Iterator<Item = &[u8]> {
-    sector.get(2..362).unwrap_or_default().chunks_exact(12)
-}
-
-fn ids_differ(sector: &[u8]) -> bool {
-    let mut ids: Vec<u8> = slots(sector)
-        .filter_map(|s| s.first().copied())
-        .filter(|i| *i != 0)
-        .collect();
-    let count = ids.len();
+/// Attributes and thresholds stand in the same table: 30 slots of 12 bytes from byte 2 on, each with its own number first.
+///
+/// Thresholds have zeroes behind the second byte as a rule; some drives leave other bytes in there, and what stands behind
+/// the attributes behind the thresholds as well. Most attributes have a value of 1 to 253 at byte 3.
+fn attribute_table(sector: &[u8], checksum: bool) -> Option<Kind> {
+    let slots = || sector.get(2..362).unwrap_or_default().chunks_exact(12);
+    let used: Vec<&[u8]> = slots().filter(|s| s.first() != Some(&0)).collect();
+    let mut ids: Vec<_> = used.iter().map(|s| s.first()).collect();
     ids.sort_unstable();
     ids.dedup();
-    ids.len() == count
+    let unused_are_blank = slots()
+        .filter(|s| s.first() == Some(&0))
+        .all(|s| s.iter().all(|b| *b == 0));
+    let enough = if checksum && unused_are_blank { 1 } else { 3 };
+    if ids.len() != used.len() || used.len() < enough || !(checksum || unused_are_blank) {
+        return None;
+    }
+    let bare = used
+        .iter()
+        .all(|s| s.get(2..).is_some_and(|rest| rest.iter().all(|b| *b == 0)));
+    let valued = used
+        .iter()
+        .filter(|s| s.get(3).is_some_and(|v| (1..=253).contains(v)))
+        .count();
+    if !bare && 2 * valued >= used.len() {
+        Some(Kind::SmartData)
+    } else {
+        (bare || checksum).then_some(Kind::SmartThresholds)
+    }
 }
 
 /// Each page begins with a qword: revision 1 in bits 15:0, page number in bits 23:16; each statistic has its flags in the
@@ -185,7 +169,7 @@ fn looks_like_device_statistics(bytes: &[u8]) -> bool {
     statistics > 0
 }
 
-/// Format version 2, periods, limits, then a ring buffer of 1 to 478 entries.
+/// Format version 2, periods, limits, then a ring buffer of 1 to 478 entries and filling of one kind.
 fn looks_like_temperature_history(sector: &[u8]) -> bool {
     let word = |offset| le16(sector, offset).unwrap_or_default();
     let (size, index) = (word(30), word(32));
@@ -197,7 +181,7 @@ fn looks_like_temperature_history(sector: &[u8]) -> bool {
             .is_some_and(|reserved| reserved.iter().all(|b| *b == 0))
         && sector
             .get(34 + usize::from(size)..)
-            .is_some_and(|rest| rest.iter().all(|b| *b == 0))
+            .is_some_and(|rest| rest.iter().all(|b| Some(b) == rest.first()))
 }
 
 /// Format version 2 or 3, SCT version, support level, a device state and a temperature that can be.
@@ -279,4 +263,59 @@ fn is_sense(bytes: &[u8]) -> bool {
         Format::Descriptor => bytes.get(5..7) == Some(&[0, 0]),
     };
     (8..=252).contains(&bytes.len()) && announced <= 252 && reserved_is_zero
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sector with these bytes at these offsets and a right checksum.
+    fn sector_of(parts: &[(usize, &[u8])]) -> Vec<u8> {
+        let mut bytes = vec![0u8; 512];
+        for (offset, part) in parts {
+            bytes[*offset..offset + part.len()].copy_from_slice(part);
+        }
+        bytes[511] = bytes.iter().fold(0u8, |sum, b| sum.wrapping_sub(*b));
+        bytes
+    }
+
+    fn kind(bytes: &[u8]) -> Option<Kind> {
+        guess(bytes).ok().map(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn thresholds_with_filling_and_capabilities_are_no_attributes() {
+        let slots: [(usize, &[u8]); 5] = [
+            (0, &[0x10, 0]),
+            (2, &[0x01, 0x33, 0xc8, 0xc8, 0xc8]),
+            (14, &[0x03, 0x15]),
+            (26, &[0x04]),
+            (362, &[0x82, 0, 0xb4, 0x3c, 1, 0x7b, 3, 0, 1]),
+        ];
+        assert_eq!(kind(&sector_of(&slots)), Some(Kind::SmartThresholds));
+    }
+
+    #[test]
+    fn attributes_without_flags_are_attributes() {
+        let slots: [(usize, &[u8]); 4] = [
+            (0, &[0x10, 0]),
+            (2, &[0x94, 0, 0, 0x64, 0x64]),
+            (14, &[0x95, 0, 0, 0x64, 0x64]),
+            (26, &[0xc2, 0x22, 0, 0x4a, 0x2e, 0x1a]),
+        ];
+        assert_eq!(kind(&sector_of(&slots)), Some(Kind::SmartData));
+    }
+
+    #[test]
+    fn an_sct_status_that_sums_to_zero_is_no_table() {
+        let status = sector_of(&[(0, &[2, 0, 1, 2, 1]), (200, &[0x1d, 0x15, 0x23, 0x80, 0x25])]);
+        assert_eq!(kind(&status), Some(Kind::SctStatus));
+    }
+
+    #[test]
+    fn a_serial_number_page_is_no_inquiry() {
+        let mut page = vec![0x0c, 0x80, 0, 0x20];
+        page.extend(b"0000000000000000000000000000001\0");
+        assert_eq!(kind(&page), Some(Kind::Vpd));
+    }
 }

@@ -13,7 +13,7 @@ use crate::text::for_terminal;
 pub fn render_text(document: &Value) -> String {
     let mut out = String::new();
     match document {
-        Value::Object(map) => object(&mut out, map, 0, true),
+        Value::Object(map) => object(&mut out, map, 0, ""),
         other => {
             out.push_str(&scalar(other));
             out.push('\n');
@@ -22,56 +22,108 @@ pub fn render_text(document: &Value) -> String {
     out
 }
 
-fn object(out: &mut String, map: &Map<String, Value>, indent: usize, top: bool) {
-    let shown = |key: &str| !(top && matches!(key, "schema" | "schema_version"));
-    let is_line = |value: &Value| one_line(value).is_some();
-    let width = map
+/// Tables wider than this, flags not counted, become lists.
+const WIDEST_TABLE: usize = 150;
+
+/// What people look for first, in documents and in tables.
+const FIRST: [&str; 16] = [
+    "kind",
+    "guessed_from",
+    "id",
+    "offset",
+    "page",
+    "number",
+    "index",
+    "state",
+    "sensor",
+    "name",
+    "model",
+    "serial",
+    "firmware",
+    "value",
+    "worst",
+    "threshold",
+];
+
+fn rank(key: &str) -> usize {
+    FIRST
         .iter()
-        .filter(|(k, v)| shown(k) && is_line(v))
-        .map(|(k, _)| label(k).chars().count())
+        .position(|first| *first == key)
+        .unwrap_or(FIRST.len())
+}
+
+/// Numbers that everybody knows in hex, with their digits.
+fn hex_digits(section: &str, key: &str) -> Option<usize> {
+    Some(match key {
+        "asc" | "ascq" | "page_code" | "address" | "descriptor_type" | "command_code" => 2,
+        "vid" | "pid" | "bcd_device" | "bcd_usb" | "vendor_id" | "subsystem_vendor_id" | "controller_id" => 4,
+        "ieee_oui" | "ieee_company_id" => 6,
+        _ if section == "ata" && !key.starts_with("lba24") && !key.starts_with("lba48") => 2,
+        _ => return None,
+    })
+}
+
+fn object(out: &mut String, map: &Map<String, Value>, indent: usize, section: &str) {
+    let mut entries: Vec<(&String, &Value)> = map
+        .iter()
+        .filter(|(key, _)| !(section.is_empty() && matches!(key.as_str(), "schema" | "schema_version")))
+        .collect();
+    entries.sort_by_key(|(key, _)| rank(key));
+    let lines: Vec<(String, String)> = entries
+        .iter()
+        .filter_map(|(key, value)| Some((label(key), cell(section, key, value)?)))
+        .collect();
+    let width = lines
+        .iter()
+        .map(|(name, _)| name.chars().count())
         .max()
         .unwrap_or_default();
-    for (key, value) in map.iter().filter(|(k, _)| shown(k)) {
-        if let Some(line) = one_line(value) {
-            let name = label(key);
-            let pad = " ".repeat(width - name.chars().count());
-            push_line(out, indent, &format!("{name}:{pad} {line}"));
-        }
+    for (name, line) in &lines {
+        let pad = " ".repeat(width - name.chars().count());
+        push_line(out, indent, &format!("{name}:{pad} {line}"));
     }
-    for (key, value) in map.iter().filter(|(k, _)| shown(k)) {
-        if is_line(value) {
+    for (key, value) in entries {
+        if cell(section, key, value).is_some() {
             continue;
         }
         if indent == 0 {
             out.push('\n');
         }
         push_line(out, indent, &format!("{}:", label(key)));
-        block(out, value, indent + 2);
+        block(out, value, indent + 2, key);
     }
 }
 
-fn block(out: &mut String, value: &Value, indent: usize) {
+fn block(out: &mut String, value: &Value, indent: usize, section: &str) {
     match value {
-        Value::Object(map) => object(out, map, indent, false),
-        Value::Array(list) => match rows(list) {
-            Some(rows) => table(out, &rows, indent),
-            None => {
-                for (index, entry) in list.iter().enumerate() {
-                    match one_line(entry) {
-                        Some(line) => push_line(out, indent, &format!("- {line}")),
-                        None => {
-                            push_line(out, indent, &format!("[{index}]"));
-                            block(out, entry, indent + 2);
-                        }
+        Value::Object(map) => object(out, map, indent, section),
+        Value::Array(list) => {
+            if let Some(lines) = rows(list).and_then(|rows| table(&rows)) {
+                lines.iter().for_each(|line| push_line(out, indent, line));
+                return;
+            }
+            for (index, entry) in list.iter().enumerate() {
+                match one_line(entry) {
+                    Some(line) => push_line(out, indent, &format!("- {line}")),
+                    None => {
+                        push_line(out, indent, &format!("[{index}]"));
+                        block(out, entry, indent + 2, section);
                     }
                 }
             }
-        },
+        }
         other => push_line(out, indent, &scalar(other)),
     }
 }
 
 /// A value that fits on the line of its key.
+fn cell(section: &str, key: &str, value: &Value) -> Option<String> {
+    match (hex_digits(section, key), value.as_u64()) {
+        (Some(digits), Some(number)) => Some(format!("0x{number:0digits$x}")),
+        _ => one_line(value),
+    }
+}
+
 fn one_line(value: &Value) -> Option<String> {
     match value {
         Value::Object(map) if map.is_empty() => Some("none".to_owned()),
@@ -88,7 +140,23 @@ fn one_line(value: &Value) -> Option<String> {
     }
 }
 
-/// The entries as flat objects, if they all are, with more than one of them.
+/// The cell of a table: as above; of an object with flags, those that are set.
+fn table_cell(key: &str, value: &Value) -> Option<String> {
+    let Value::Object(map) = value else {
+        return cell("", key, value);
+    };
+    if !map.values().any(Value::is_boolean) || map.values().any(|v| v.is_object() || v.is_array()) {
+        return None;
+    }
+    let set: Vec<_> = map
+        .iter()
+        .filter(|(_, v)| **v == Value::Bool(true))
+        .map(|(k, _)| for_terminal(k))
+        .collect();
+    Some(set.join(" "))
+}
+
+/// The entries as objects that fit into rows, if they all do and there is more than one.
 fn rows(list: &[Value]) -> Option<Vec<&Map<String, Value>>> {
     if list.len() < 2 {
         return None;
@@ -97,59 +165,55 @@ fn rows(list: &[Value]) -> Option<Vec<&Map<String, Value>>> {
         .map(|entry| {
             entry
                 .as_object()
-                .filter(|map| map.values().all(|v| one_line(v).is_some()))
+                .filter(|map| map.iter().all(|(k, v)| table_cell(k, v).is_some()))
         })
         .collect()
 }
 
-fn table(out: &mut String, rows: &[&Map<String, Value>], indent: usize) {
+/// `None` when it would be too wide.
+fn table(rows: &[&Map<String, Value>]) -> Option<Vec<String>> {
     let keys: BTreeSet<&String> = rows.iter().flat_map(|row| row.keys()).collect();
-    // Those that every row has come first, in the order in which people look for them.
-    let rank = |key: &str| {
-        [
-            "id", "offset", "page", "number", "index", "state", "sensor", "name",
-        ]
-        .iter()
-        .position(|k| *k == key)
-        .unwrap_or(usize::MAX)
-    };
     let mut keys: Vec<&String> = keys.into_iter().collect();
-    keys.sort_by_key(|key| rank(key));
+    // Flags are long, so they come last.
+    let is_object = |key: &str| rows.iter().any(|row| row.get(key).is_some_and(Value::is_object));
+    keys.sort_by_key(|key| (is_object(key), rank(key)));
     let columns: Vec<Vec<String>> = keys
         .iter()
         .map(|key| {
             let cells = rows
                 .iter()
-                .map(|row| row.get(*key).and_then(one_line).unwrap_or_default());
-            std::iter::once(key.replace('_', " ")).chain(cells).collect()
+                .map(|row| row.get(*key).and_then(|v| table_cell(key, v)).unwrap_or_default());
+            std::iter::once(label(key)).chain(cells).collect()
         })
         .collect();
     let widths: Vec<usize> = columns
         .iter()
         .map(|c| c.iter().map(|s| s.chars().count()).max().unwrap_or_default())
         .collect();
+    let plain = widths.iter().zip(&keys).filter(|(_, key)| !is_object(key));
+    if plain.map(|(width, _)| width + 2).sum::<usize>() > WIDEST_TABLE {
+        return None;
+    }
     let numeric: Vec<bool> = keys
         .iter()
         .map(|key| rows.iter().all(|row| row.get(*key).is_none_or(Value::is_number)))
         .collect();
-    for line in 0..=rows.len() {
-        let mut text = String::new();
-        for ((column, width), right) in columns.iter().zip(&widths).zip(&numeric) {
-            let cell = column.get(line).map(String::as_str).unwrap_or_default();
-            let pad = " ".repeat(width - cell.chars().count());
-            if !text.is_empty() {
-                text.push_str("  ");
-            }
-            if *right {
-                text.push_str(&pad);
-                text.push_str(cell);
-            } else {
-                text.push_str(cell);
-                text.push_str(&pad);
-            }
-        }
-        push_line(out, indent, text.trim_end());
-    }
+    let line = |index: usize| {
+        let cells = columns.iter().zip(&widths).zip(&numeric);
+        let padded: Vec<String> = cells
+            .map(|((column, width), right)| {
+                let cell = column.get(index).map(String::as_str).unwrap_or_default();
+                let pad = " ".repeat(width - cell.chars().count());
+                if *right {
+                    format!("{pad}{cell}")
+                } else {
+                    format!("{cell}{pad}")
+                }
+            })
+            .collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    Some((0..=rows.len()).map(line).collect())
 }
 
 /// `power_on_hours` reads as `power on hours`.
@@ -187,21 +251,27 @@ mod tests {
             "schema": "drivethru-decode/1",
             "model": "X\u{1b}[31m",
             "serial_number": "1",
-            "attributes": [{"id": 194, "name": "Temperature", "raw": 41}, {"id": 5, "name": "Reallocated", "raw": 0}],
-            "trim": {"supported": true},
+            "attributes": [
+                {"id": 194, "name": "Temperature", "raw": 41, "flags": {"online": true, "value": 2}},
+                {"id": 5, "name": "Reallocated", "raw": 0, "flags": {"online": false, "value": 0}},
+            ],
+            "ata": {"status": 80, "success": true},
+            "kind": "identify",
         }));
         assert_eq!(
             text,
-            "model:         X\\u{1b}[31m\n\
+            "kind:          identify\n\
+             model:         X\\u{1b}[31m\n\
              serial number: 1\n\
              \n\
-             attributes:\n\
-             \x20  id  name         raw\n\
-             \x20 194  Temperature   41\n\
-             \x20   5  Reallocated    0\n\
+             ata:\n\
+             \x20 status:  0x50\n\
+             \x20 success: yes\n\
              \n\
-             trim:\n\
-             \x20 supported: yes\n"
+             attributes:\n\
+             \x20  id  name         raw  flags\n\
+             \x20 194  Temperature   41  online\n\
+             \x20   5  Reallocated    0\n"
         );
     }
 }
