@@ -9,7 +9,7 @@ mod temperature;
 
 use serde::Serialize;
 
-pub use raw::{Duration, RawFormat};
+pub use raw::{Duration, RawFormat, RawHex, RawText};
 pub(crate) use temperature::by_preference;
 pub use temperature::{TemperatureSource, TemperatureValue};
 

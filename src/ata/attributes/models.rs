@@ -330,7 +330,7 @@ static FAMILIES: &[Family] = &[
     },
     // Capture: SpinPoint MP0804H. Field: SpinPoint P40, P80, V40, V60, V80 and M40 of the same years.
     Family {
-        models: &["SAMSUNG MP0[3468]0[234]H*", "SAMSUNG SV????[HND]", "SAMSUNG SP[048]???[NH]", "SAMSUNG SP[012]???[NH]"],
+        models: &["SAMSUNG MP0[3468]0[234]H*", "SAMSUNG SV????[HND]", "SAMSUNG SP[0128]???[CHN]", "SAMSUNG SP40A2H"],
         firmware: "*",
         rows: &[row(9, "Power_On_Half_Minutes", HalfMinutes, PowerOnTime)],
     },

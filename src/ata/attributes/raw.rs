@@ -1,6 +1,8 @@
 //! Packings of the 48-bit raw value.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use super::temperature;
 use crate::ata::smart::Attribute;
@@ -52,37 +54,10 @@ pub struct Duration {
 
 impl RawFormat {
     /// The raw value as the common tools print it.
-    pub fn text(self, attribute: &Attribute) -> String {
-        let raw = attribute.raw48();
-        let [w0, w1, w2] = attribute.raw_words();
-        let [_, _, _, r3, r4, r5] = attribute.raw;
-        match self {
-            Self::Raw48 => raw.to_string(),
-            Self::Raw16Raw16 if w1 != 0 || w2 != 0 => format!("{w0} ({w2} {w1})"),
-            Self::Raw16Average16 if w1 != 0 => format!("{w0} (Average {w1})"),
-            Self::Raw16Raw16 | Self::Raw16Average16 => w0.to_string(),
-            Self::Raw24Raw8 if raw >> 24 != 0 => format!("{} ({r5} {r4} {r3})", raw & 0x00ff_ffff),
-            Self::Raw24Raw8 => raw.to_string(),
-            Self::Pair16 => format!("{w2}/{w0}"),
-            Self::Raw24Raw24 => format!("{}/{}", raw >> 24, raw & 0x00ff_ffff),
-            Self::Raw16Raw32 => format!("{}/{}", raw >> 32, raw & 0xffff_ffff),
-            Self::Hex48 => format!("{raw:#014x}"),
-            Self::Temperature => temperature::text(attribute),
-            Self::TenthsCelsius => format!("{}.{}", w0 / 10, w0 % 10),
-            Self::HalfCelsius => (attribute.raw48() & 0xff).div_euclid(2).to_string(),
-            Self::Seconds => format!("{}h+{:02}m+{:02}s", raw / 3600, raw / 60 % 60, raw % 60),
-            Self::Minutes => format!("{}h+{:02}m", raw / 60, raw % 60),
-            Self::HalfMinutes => format!("{}h+{:02}m", raw / 120, raw / 2 % 60),
-            Self::HoursMilliseconds => {
-                let ms = milliseconds(attribute);
-                format!(
-                    "{}h+{:02}m+{:02}.{:03}s",
-                    raw & 0xffff_ffff,
-                    ms / 60_000,
-                    ms / 1000 % 60,
-                    ms % 1000
-                )
-            }
+    pub fn text(self, attribute: &Attribute) -> RawText {
+        RawText {
+            format: self,
+            attribute: *attribute,
         }
     }
 
@@ -106,6 +81,71 @@ impl RawFormat {
             Self::Raw48 => of_hours(raw),
             _ => return None,
         })
+    }
+}
+
+/// A raw value that is put into words only when it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawText {
+    format: RawFormat,
+    attribute: Attribute,
+}
+
+impl fmt::Display for RawText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let raw = self.attribute.raw48();
+        let [w0, w1, w2] = self.attribute.raw_words();
+        let [_, _, _, r3, r4, r5] = self.attribute.raw;
+        match self.format {
+            RawFormat::Raw48 => write!(f, "{raw}"),
+            RawFormat::Raw16Raw16 if w1 != 0 || w2 != 0 => write!(f, "{w0} ({w2} {w1})"),
+            RawFormat::Raw16Average16 if w1 != 0 => write!(f, "{w0} (Average {w1})"),
+            RawFormat::Raw16Raw16 | RawFormat::Raw16Average16 => write!(f, "{w0}"),
+            RawFormat::Raw24Raw8 if raw >> 24 != 0 => write!(f, "{} ({r5} {r4} {r3})", raw & 0x00ff_ffff),
+            RawFormat::Raw24Raw8 => write!(f, "{raw}"),
+            RawFormat::Pair16 => write!(f, "{w2}/{w0}"),
+            RawFormat::Raw24Raw24 => write!(f, "{}/{}", raw >> 24, raw & 0x00ff_ffff),
+            RawFormat::Raw16Raw32 => write!(f, "{}/{}", raw >> 32, raw & 0xffff_ffff),
+            RawFormat::Hex48 => write!(f, "{raw:#014x}"),
+            RawFormat::Temperature => temperature::write_text(f, &self.attribute),
+            RawFormat::TenthsCelsius => write!(f, "{}.{}", w0 / 10, w0 % 10),
+            RawFormat::HalfCelsius => write!(f, "{}", (raw & 0xff) / 2),
+            RawFormat::Seconds => write!(f, "{}h+{:02}m+{:02}s", raw / 3600, raw / 60 % 60, raw % 60),
+            RawFormat::Minutes => write!(f, "{}h+{:02}m", raw / 60, raw % 60),
+            RawFormat::HalfMinutes => write!(f, "{}h+{:02}m", raw / 120, raw / 2 % 60),
+            RawFormat::HoursMilliseconds => {
+                let ms = milliseconds(&self.attribute);
+                let (hours, minutes) = (raw & 0xffff_ffff, ms / 60_000);
+                write!(
+                    f,
+                    "{hours}h+{minutes:02}m+{:02}.{:03}s",
+                    ms / 1000 % 60,
+                    ms % 1000
+                )
+            }
+        }
+    }
+}
+
+impl Serialize for RawText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A raw value as 12 hex digits, most significant first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawHex(pub u64);
+
+impl fmt::Display for RawHex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:012x}", self.0)
+    }
+}
+
+impl Serialize for RawHex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

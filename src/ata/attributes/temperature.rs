@@ -1,5 +1,7 @@
 //! Temperatures in raw values, which vendors pack with lowest and highest in several ways.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::{Meaning, RawFormat};
@@ -173,7 +175,7 @@ fn unpack(attribute: &Attribute) -> Packed {
 }
 
 /// As the common tools print it.
-pub(super) fn text(attribute: &Attribute) -> String {
+pub(super) fn write_text(f: &mut fmt::Formatter<'_>, attribute: &Attribute) -> fmt::Result {
     let packed = unpack(attribute);
     let [r0, r1, r2, r3, r4, r5] = attribute.raw;
     match packed {
@@ -182,18 +184,18 @@ pub(super) fn text(attribute: &Attribute) -> String {
             range: Some((low, high)),
             over_limit: Some(count),
             ..
-        } => format!("{now} (Min/Max {low}/{high} #{count})"),
+        } => write!(f, "{now} (Min/Max {low}/{high} #{count})"),
         Packed {
             now,
             range: Some((low, high)),
             ..
-        } => format!("{now} (Min/Max {low}/{high})"),
+        } => write!(f, "{now} (Min/Max {low}/{high})"),
         Packed {
             now,
             recognised: true,
             ..
-        } => now.to_string(),
-        _ => format!("{r0} ({r5} {r4} {r3} {r2} {r1})"),
+        } => write!(f, "{now}"),
+        _ => write!(f, "{r0} ({r5} {r4} {r3} {r2} {r1})"),
     }
 }
 

@@ -24,7 +24,7 @@ fn packed(raw: u64) -> (String, Option<i16>, Option<(i16, i16)>) {
     let attribute = attribute(194, 100, raw);
     let value = NONE.temperature(&attribute).unwrap();
     (
-        NONE.definition(194).format.text(&attribute),
+        NONE.definition(194).format.text(&attribute).to_string(),
         value.celsius.map(|c| c.0),
         value.min.zip(value.max).map(|(min, max)| (min.0, max.0)),
     )
@@ -95,7 +95,7 @@ fn hours_come_in_many_units() {
         let attribute = attribute(9, 100, raw);
         let format = table.definition(9).format;
         let time = format.duration(&attribute).unwrap();
-        (time.hours, time.minutes, format.text(&attribute))
+        (time.hours, time.minutes, format.text(&attribute).to_string())
     };
     assert_eq!(hours("", 2460), (2460, None, "2460".to_owned()));
     assert_eq!(
@@ -123,7 +123,7 @@ fn hours_come_in_many_units() {
 
 #[test]
 fn raw_packings_print_as_the_common_tools_do() {
-    let text = |format: RawFormat, raw: u64| format.text(&attribute(1, 100, raw));
+    let text = |format: RawFormat, raw: u64| format.text(&attribute(1, 100, raw)).to_string();
     assert_eq!(text(RawFormat::Raw16Raw16, 0x07d0_0000_0000), "0 (2000 0)");
     assert_eq!(text(RawFormat::Raw16Raw16, 0x0000_002b_002b), "43 (0 43)");
     assert_eq!(text(RawFormat::Raw16Raw16, 5), "5");

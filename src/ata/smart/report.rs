@@ -7,7 +7,7 @@ use super::{
     SmartData, Thresholds,
 };
 use crate::ata::attributes::{
-    AttributeTable, Definition, Duration, Meaning, TemperatureSource, by_preference,
+    AttributeTable, Definition, Duration, Meaning, RawHex, RawText, TemperatureSource, by_preference,
 };
 use crate::ata::identify::Identify;
 use crate::units::Celsius;
@@ -40,9 +40,9 @@ pub struct AttributeReport {
     /// Raw value as one 48-bit number.
     pub raw: u64,
     /// Raw value, most significant byte first.
-    pub raw_hex: String,
+    pub raw_hex: RawHex,
     /// Raw value by the packing that is known for it.
-    pub raw_text: String,
+    pub raw_text: RawText,
     /// Threshold, where a valid threshold sector was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u8>,
@@ -212,7 +212,7 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
         value: attribute.value,
         worst: attribute.worst,
         raw: attribute.raw48(),
-        raw_hex: format!("{:012x}", attribute.raw48()),
+        raw_hex: RawHex(attribute.raw48()),
         raw_text: row.format.text(attribute),
         threshold,
         prefailure: has(AttributeFlags::PREFAILURE),
