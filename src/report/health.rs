@@ -96,7 +96,7 @@ fn attributes(list: &[AttributeReport], style: Style) -> String {
                 a.threshold.map(|t| t.to_string()).unwrap_or_default(),
                 if a.prefailure { "failure" } else { "age" }.to_owned(),
                 failed,
-                for_terminal(&a.raw_text),
+                for_terminal(&a.raw_text.to_string()),
             ]
         })
         .collect();
