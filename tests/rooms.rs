@@ -17,7 +17,19 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("nvme", &["bridge"]),
     ("drive", &["ata", "nvme", "bridge", "scsi", "transport"]),
     ("report", &["drive", "ata", "nvme", "bridge", "scsi"]),
-    ("cli", &["report", "drive", "ata", "nvme", "bridge", "scsi", "transport", "sim"]),
+    (
+        "cli",
+        &[
+            "report",
+            "drive",
+            "ata",
+            "nvme",
+            "bridge",
+            "scsi",
+            "transport",
+            "sim",
+        ],
+    ),
 ];
 
 /// The only files with `unsafe` in them.
@@ -40,7 +52,11 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 
 /// The rooms that a source text names by `crate::ROOM`, also in braces (`crate::{a, b::c}`), comments left out.
 fn rooms_named(text: &str) -> BTreeSet<String> {
-    let code: String = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+    let code: String = text
+        .lines()
+        .map(|l| l.split("//").next().unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join("\n");
     let mut rooms = BTreeSet::new();
     for after in code.split("crate::").skip(1) {
         let mut depth = 0;
@@ -74,12 +90,22 @@ fn rooms_named(text: &str) -> BTreeSet<String> {
 
 fn room_of(path: &Path) -> String {
     let relative = path.strip_prefix(source()).expect("below src");
-    let first = relative.components().next().expect("a component").as_os_str().to_string_lossy().into_owned();
+    let first = relative
+        .components()
+        .next()
+        .expect("a component")
+        .as_os_str()
+        .to_string_lossy()
+        .into_owned();
     first.trim_end_matches(".rs").to_owned()
 }
 
 fn known_rooms() -> BTreeSet<&'static str> {
-    LEAVES.iter().copied().chain(ROOMS.iter().map(|(name, _)| *name)).collect()
+    LEAVES
+        .iter()
+        .copied()
+        .chain(ROOMS.iter().map(|(name, _)| *name))
+        .collect()
 }
 
 #[test]
@@ -94,8 +120,14 @@ fn arrows_point_one_way() {
         if room == "lib" || room == "main" {
             continue;
         }
-        assert!(known.contains(room.as_str()), "{room} is a room that this test does not know");
-        let allowed = ROOMS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, allowed)| *allowed);
+        assert!(
+            known.contains(room.as_str()),
+            "{room} is a room that this test does not know"
+        );
+        let allowed = ROOMS
+            .iter()
+            .find(|(name, _)| *name == room)
+            .map_or(&[][..], |(_, allowed)| *allowed);
         for named in rooms_named(&fs::read_to_string(file).expect("a source file")) {
             if !known.contains(named.as_str()) || named == room {
                 continue;
@@ -106,7 +138,10 @@ fn arrows_point_one_way() {
             }
         }
     }
-    assert!(checked > 100, "only {checked} arrows were found: does the test still see them?");
+    assert!(
+        checked > 100,
+        "only {checked} arrows were found: does the test still see them?"
+    );
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
@@ -114,8 +149,14 @@ fn arrows_point_one_way() {
 fn the_reader_of_arrows_reads_them() {
     let named = |text: &str| rooms_named(text).into_iter().collect::<Vec<_>>();
     assert_eq!(named("use crate::scsi::sense::Sense;"), ["scsi"]);
-    assert_eq!(named("use crate::{ata::smart, text, units::Lba};"), ["ata", "text", "units"]);
-    assert_eq!(named("use crate::scsi::{cdb, vpd};\nlet x = crate::time::RealClock::new();"), ["scsi", "time"]);
+    assert_eq!(
+        named("use crate::{ata::smart, text, units::Lba};"),
+        ["ata", "text", "units"]
+    );
+    assert_eq!(
+        named("use crate::scsi::{cdb, vpd};\nlet x = crate::time::RealClock::new();"),
+        ["scsi", "time"]
+    );
     assert_eq!(named("// use crate::drive::Drive;"), Vec::<String>::new());
 }
 
@@ -124,11 +165,21 @@ fn unsafe_stays_in_its_files() {
     let mut files = Vec::new();
     rust_files(&source(), &mut files);
     for file in files {
-        let relative = file.strip_prefix(source()).expect("below src").to_string_lossy().into_owned();
+        let relative = file
+            .strip_prefix(source())
+            .expect("below src")
+            .to_string_lossy()
+            .into_owned();
         let text = fs::read_to_string(&file).expect("a source file");
         let code = text.lines().map(|l| l.split("//").next().unwrap_or_default());
-        let has_unsafe = code.clone().any(|l| l.contains("unsafe {") || l.contains("unsafe fn") || l.contains("allow(unsafe_code)"));
-        assert_eq!(has_unsafe, UNSAFE_FILES.contains(&relative.as_str()), "{relative}");
+        let has_unsafe = code
+            .clone()
+            .any(|l| l.contains("unsafe {") || l.contains("unsafe fn") || l.contains("allow(unsafe_code)"));
+        assert_eq!(
+            has_unsafe,
+            UNSAFE_FILES.contains(&relative.as_str()),
+            "{relative}"
+        );
         if has_unsafe {
             assert!(text.contains("// SAFETY:"), "{relative} says why it is sound");
         }
