@@ -1,14 +1,17 @@
 //! `info DEV`.
 
 use super::exit::Exit;
+use super::progress::Spinner;
 use super::{Context, Stop, print};
 use crate::drive::{Care, Drive};
 use crate::report;
 use crate::text::mask_serial;
 
 pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
+    let spinner = Spinner::start(&format!("reading {device}"), context.common.verbose);
     let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
     let mut report = drive.info()?;
+    drop(spinner);
     context.mask(&mut report.device);
     if context.common.mask {
         if let Some(identify) = &mut report.identify {

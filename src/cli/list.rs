@@ -1,6 +1,7 @@
 //! `list`.
 
 use super::exit::Exit;
+use super::progress::Spinner;
 use super::{Context, Stop, print};
 use crate::drive::{Access, Care, Drive, DriveError};
 use crate::report;
@@ -11,6 +12,11 @@ use crate::text::mask_serial;
 use crate::transport::TransportError;
 
 pub(super) fn run(context: &Context, all: bool) -> Result<Exit, Stop> {
+    if context.common.record.is_some() {
+        return Err(Stop::Usage(
+            "--record takes one device; use it with info, temp, smart or raw".to_owned(),
+        ));
+    }
     let sysfs = Sysfs::default();
     let disks = sysfs
         .scsi_disks()
@@ -40,7 +46,9 @@ fn entry(context: &Context, mut facts: NodeFacts) -> ListEntry {
         .clone()
         .or_else(|| facts.sg_node.clone())
         .unwrap_or_default();
+    let spinner = Spinner::start(&format!("looking at {node}"), context.common.verbose);
     let opened = Drive::open(&node, &context.open_options(&node), Care::NoWake);
+    drop(spinner);
     let (device, works, why) = match opened {
         Ok(drive) => {
             let mut device = drive.device_ref();

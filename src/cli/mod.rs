@@ -8,6 +8,7 @@ pub mod exit;
 mod decode_verb;
 mod info;
 mod list;
+mod progress;
 mod raw;
 mod setup;
 mod sim;

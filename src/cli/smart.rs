@@ -2,6 +2,7 @@
 
 use super::args::{SmartArgs, Test};
 use super::exit::Exit;
+use super::progress::Spinner;
 use super::{Context, Stop, print};
 use crate::ata::commands::OfflineTest;
 use crate::drive::health::Verdict;
@@ -21,6 +22,7 @@ pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
     } else {
         Care::NoWake
     };
+    let spinner = Spinner::start(&format!("reading {}", args.device), context.common.verbose);
     let mut drive = Drive::open(&args.device, &options, care)?;
     if let Some(test) = args.test {
         let (test, what) = match test {
@@ -38,6 +40,7 @@ pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
         eprintln!("drivethru: {what}; the state below is the drive's own");
     }
     let mut report = drive.health(args.all)?;
+    drop(spinner);
     context.mask(&mut report.device);
     if context.common.json {
         context.print_json_pretty(&report)?;
