@@ -398,6 +398,61 @@ mod tests {
         assert_eq!(raw(8, 0, 0, &[]), Ok(Status::BUSY));
     }
 
+    /// The kernel's header, by a C compiler, against ours.
+    #[test]
+    fn the_header_lies_in_memory_as_the_kernel_has_it() {
+        let ours = [
+            ("interface_id", std::mem::offset_of!(SgIoHdr, interface_id)),
+            ("dxfer_direction", std::mem::offset_of!(SgIoHdr, dxfer_direction)),
+            ("cmd_len", std::mem::offset_of!(SgIoHdr, cmd_len)),
+            ("mx_sb_len", std::mem::offset_of!(SgIoHdr, mx_sb_len)),
+            ("iovec_count", std::mem::offset_of!(SgIoHdr, iovec_count)),
+            ("dxfer_len", std::mem::offset_of!(SgIoHdr, dxfer_len)),
+            ("dxferp", std::mem::offset_of!(SgIoHdr, dxferp)),
+            ("cmdp", std::mem::offset_of!(SgIoHdr, cmdp)),
+            ("sbp", std::mem::offset_of!(SgIoHdr, sbp)),
+            ("timeout", std::mem::offset_of!(SgIoHdr, timeout)),
+            ("flags", std::mem::offset_of!(SgIoHdr, flags)),
+            ("pack_id", std::mem::offset_of!(SgIoHdr, pack_id)),
+            ("usr_ptr", std::mem::offset_of!(SgIoHdr, usr_ptr)),
+            ("status", std::mem::offset_of!(SgIoHdr, status)),
+            ("masked_status", std::mem::offset_of!(SgIoHdr, masked_status)),
+            ("msg_status", std::mem::offset_of!(SgIoHdr, msg_status)),
+            ("sb_len_wr", std::mem::offset_of!(SgIoHdr, sb_len_wr)),
+            ("host_status", std::mem::offset_of!(SgIoHdr, host_status)),
+            ("driver_status", std::mem::offset_of!(SgIoHdr, driver_status)),
+            ("resid", std::mem::offset_of!(SgIoHdr, resid)),
+            ("duration", std::mem::offset_of!(SgIoHdr, duration)),
+            ("info", std::mem::offset_of!(SgIoHdr, info)),
+        ];
+        let mut source = "#include <scsi/sg.h>\n#include <stddef.h>\n".to_owned();
+        source.push_str(&format!(
+            "_Static_assert(sizeof(struct sg_io_hdr) == {}, \"size\");\n",
+            size_of::<SgIoHdr>()
+        ));
+        source.push_str("_Static_assert(SG_IO == 0x2285, \"SG_IO\");\n");
+        for (field, offset) in ours {
+            source.push_str(&format!(
+                "_Static_assert(offsetof(struct sg_io_hdr, {field}) == {offset}, \"{field}\");\n"
+            ));
+        }
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let file = dir.path().join("header.c");
+        std::fs::write(&file, source).expect("written");
+        let compiled = std::process::Command::new("cc")
+            .arg("-fsyntax-only")
+            .arg(&file)
+            .output();
+        match compiled {
+            Ok(output) => assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            ),
+            Err(error) => println!("SKIPPED: no C compiler: {error}"),
+        }
+    }
+
     #[test]
     fn nodes_that_take_no_commands_are_named() {
         assert!(matches!(
