@@ -139,6 +139,31 @@ fn swapped_identify_data_is_put_right() {
 }
 
 #[test]
+fn a_sensor_at_127_is_not_read_out() {
+    for profile in ATA_PROFILES {
+        let spec = format!("{profile},fault=garbage-temp");
+        let (documents, errors) = verbs(&spec);
+        let [error] = &errors[..] else {
+            panic!("{spec}: {errors:?}")
+        };
+        assert!(
+            matches!(error, DriveError::NoTemperature { .. }),
+            "{spec}: {error}"
+        );
+        for document in &documents {
+            assert_nothing_invented(document, &spec);
+        }
+        let health = &documents[0];
+        assert_eq!(health["schema"], "drivethru-smart/1");
+        assert!(health["temperature"].get("celsius").is_none(), "{spec}");
+        assert!(health["temperature"].get("source").is_none(), "{spec}");
+        let readings = health["temperature"]["readings"].as_array().expect("readings");
+        assert!(!readings.is_empty() && readings.iter().all(|r| r["plausible"] == false));
+        assert_eq!(health["verdict"], "ok", "a broken sensor is no dying drive");
+    }
+}
+
+#[test]
 fn a_pinned_sensor_is_read_as_it_stands() {
     for celsius in [-12, -1, 1, 41, 85, 110] {
         for profile in ["ssd", "hdd"] {
