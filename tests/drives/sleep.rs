@@ -100,6 +100,49 @@ fn no_habit_of_a_bridge_makes_a_poll_wake_a_disk() {
 }
 
 #[test]
+fn an_awake_disk_is_read_where_its_state_can_be_had() {
+    // The registers come by CK_COND or RETURN RESPONSE INFORMATION, or REQUEST SENSE shows the state.
+    for habit in habits() {
+        let spec = format!("hdd,{habit}");
+        let dock = Dock::new(&spec);
+        match dock.poll() {
+            Ok(report) => assert_eq!(report.temperature.celsius.map(|c| c.0), Some(36), "{spec}"),
+            // No register at all: a disk that cannot be known to be awake is left alone, and that is said.
+            Err(error) => {
+                assert!(
+                    matches!(
+                        error,
+                        DriveError::Asleep {
+                            state: drivethru::drive::power::PowerState::Unknown,
+                            ..
+                        }
+                    ),
+                    "{spec}: {error}"
+                );
+                assert!(
+                    !dock.arrived_kinds().contains(&"smart read data".to_owned()),
+                    "{spec}"
+                );
+            }
+        }
+    }
+    // The usual habits do give it.
+    for habit in [
+        "sense_cap=18",
+        "sense_cap=learn",
+        "ckcond=ignore",
+        "ckcond=empty",
+        "ckcond=refuse",
+        "sense=fixed",
+        "sat=12",
+        "sat=16",
+    ] {
+        let dock = Dock::new(&format!("hdd,{habit}"));
+        assert!(dock.poll().is_ok(), "{habit}: {:?}", dock.arrived());
+    }
+}
+
+#[test]
 fn a_handle_on_a_sleeper_may_ask_a_thousand_times() {
     let dock = Dock::new("hdd");
     let mut drive = dock
