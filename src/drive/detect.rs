@@ -73,10 +73,10 @@ impl Detection<'_> {
     pub fn run(mut self) -> Result<Detected, DriveError> {
         let remembered = self.recall();
         let media = media_from_facts(self.facts);
-        let inquiry = self.inquiry()?;
         let named = match self.options.dialect.as_deref() {
             None | Some("auto") => None,
             Some("scsi") => {
+                let inquiry = self.inquiry()?;
                 return Ok(self.scsi_only(NoPassThrough::AskedForScsi, inquiry, FoundBy::Named, media));
             }
             Some(name) => Some(Sat::by_name(name).ok_or_else(|| {
@@ -87,16 +87,18 @@ impl Detection<'_> {
                 }
             })?),
         };
-        if named.is_none() {
-            if let Some(harm) = remembered.harmed_by.clone() {
-                return Err(DriveError::HarmedBefore {
-                    device: self.transport.device().to_owned(),
-                    harm,
-                });
-            }
-            if let Some(why) = self.forbidden(inquiry.as_ref()) {
-                return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
-            }
+        // Before the first command, INQUIRY included.
+        if let (None, Some(harm)) = (&named, &remembered.harmed_by) {
+            return Err(DriveError::HarmedBefore {
+                device: self.transport.device().to_owned(),
+                harm: harm.clone(),
+            });
+        }
+        let inquiry = self.inquiry()?;
+        if named.is_none()
+            && let Some(why) = self.forbidden(inquiry.as_ref())
+        {
+            return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
         }
         let (candidates, found_by) = self.candidates(named, &remembered);
         let mut power = PowerState::Unknown;

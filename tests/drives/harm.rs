@@ -106,3 +106,23 @@ fn a_named_dialect_goes_past_the_memory_of_harm() {
     };
     dock.open(&scsi, Care::NoWake).expect("the SCSI view is no probe");
 }
+
+#[test]
+fn harm_is_known_before_an_inquiry_is_sent() {
+    let (_dir, memory, options) = with_memory();
+    let mut dock = Dock::new("ssd");
+    // Without the kernel's copy of INQUIRY data.
+    dock.facts.scsi.inquiry = None;
+    memory
+        .update(&dock.key(), |r| {
+            r.harmed_by = Some(drivethru::bridge::memory::Harm {
+                command: "IDENTIFY DEVICE".to_owned(),
+                what: "got no answer in time".to_owned(),
+                when: "2024-01-01T00:00:00Z".to_owned(),
+            });
+        })
+        .expect("written");
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    assert_eq!(dock.arrived_count(), 0, "{:?}", dock.arrived());
+}
