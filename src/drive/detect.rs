@@ -379,35 +379,8 @@ impl Detection<'_> {
             .map_err(|e| self.stop(e))
     }
 
-    /// A transport error while probing: nothing more is sent, and the bridge is remembered.
     fn stop(&self, error: TransportError) -> DriveError {
-        let (command, what) = match &error {
-            TransportError::TimedOut { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "got no answer in time")
-            }
-            TransportError::Failed { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "ended in a transport error")
-            }
-            TransportError::Gone { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "made the device drop off the bus")
-            }
-            // Never sent, or refused by rights: the bridge is not to blame.
-            _ => return DriveError::Transport(error),
-        };
-        if let (Some(memory), Some(key)) = (&self.options.memory, self.key) {
-            let harm = Harm {
-                command,
-                what: what.to_owned(),
-                when: self.transport.clock().rfc3339(),
-            };
-            if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
-                tracing::warn!("could not remember {}: {error}", key.as_str());
-            }
-        }
-        DriveError::Harmed {
-            device: self.transport.device().to_owned(),
-            source: error,
-        }
+        stop(self.transport, self.options, self.key, error)
     }
 
     fn remember(&self, before: &Remembered, sat: &Sat, found_by: &FoundBy, media: Media, power: PowerState) {
@@ -427,6 +400,42 @@ impl Detection<'_> {
         if let Err(error) = update {
             tracing::debug!("could not remember {}: {error}", key.as_str());
         }
+    }
+}
+
+/// A transport error while probing: nothing more is sent, and the bridge is remembered.
+pub(super) fn stop(
+    transport: &dyn Transport,
+    options: &OpenOptions,
+    key: Option<&BridgeKey>,
+    error: TransportError,
+) -> DriveError {
+    let (command, what) = match &error {
+        TransportError::TimedOut { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "got no answer in time")
+        }
+        TransportError::Failed { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "ended in a transport error")
+        }
+        TransportError::Gone { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "made the device drop off the bus")
+        }
+        // Never sent, or refused by rights: the bridge is not to blame.
+        _ => return DriveError::Transport(error),
+    };
+    if let (Some(memory), Some(key)) = (&options.memory, key) {
+        let harm = Harm {
+            command,
+            what: what.to_owned(),
+            when: transport.clock().rfc3339(),
+        };
+        if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
+            tracing::warn!("could not remember {}: {error}", key.as_str());
+        }
+    }
+    DriveError::Harmed {
+        device: transport.device().to_owned(),
+        source: error,
     }
 }
 

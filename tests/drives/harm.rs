@@ -126,3 +126,44 @@ fn harm_is_known_before_an_inquiry_is_sent() {
     assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
     assert_eq!(dock.arrived_count(), 0, "{:?}", dock.arrived());
 }
+
+#[test]
+fn a_bridge_that_hangs_on_the_question_for_registers_is_remembered() {
+    let (_dir, memory, options) = with_memory();
+    // CK_COND brings nothing and REQUEST SENSE does not tell: RETURN RESPONSE INFORMATION is the next probe.
+    let dock = Dock::new("hdd-4kn,ckcond=ignore");
+    let hangs = |command: &Command, answer| match Ata::of(command.cdb.as_bytes()) {
+        Some(ata) if ata.protocol == 15 => Err(TransportError::TimedOut {
+            device: "sim:hdd-4kn".to_owned(),
+            command: command.cdb.name(),
+            cdb: command.cdb,
+            timeout: command.timeout,
+            elapsed: command.timeout,
+        }),
+        _ => answer,
+    };
+    let mut dock = dock;
+    dock.facts.scsi.vpd_pages.clear();
+    let silent = |command: &Command, answer: Result<Completion, TransportError>| match command.cdb.opcode() {
+        0x03 => answer.map(|mut completion| {
+            completion.data = Some(vec![0x70, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            completion
+        }),
+        _ => answer,
+    };
+    let habit = Habit::new(dock.plug(), move |c, a| hangs(c, silent(c, a)));
+    let opened = Drive::from_transport(Box::new(habit), dock.facts.clone(), &options, Care::NoWake);
+    let error = refusal(opened);
+    assert!(matches!(error, DriveError::Harmed { .. }), "{error}");
+    assert_eq!(
+        dock.arrived().last().map(String::as_str),
+        Some("return response information/12"),
+        "nothing after it"
+    );
+    let remembered = dock.remembered(&memory);
+    assert!(remembered.harmed_by.is_some(), "{remembered:?}");
+    let before = dock.arrived_count();
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    assert_eq!(dock.arrived_count(), before);
+}
