@@ -106,7 +106,11 @@ impl Detection<'_> {
         let mut tried = Vec::new();
         let mut candidates = candidates;
         if self.gate && media != Media::Flash && !remembered.power_mode_lies {
-            power = self.power_before_identify(&mut candidates, media, &mut tried)?;
+            power = self.power_before_identify(&mut candidates, &mut tried)?;
+            self.leave_asleep(power, media)?;
+        } else if self.learns_from_waking(media, &remembered) {
+            // If IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
+            power = self.power_before_identify(&mut candidates, &mut tried)?;
         }
         let mut unknown_forms = Vec::new();
         for sat in candidates {
@@ -291,12 +295,10 @@ impl Detection<'_> {
 
     /// CHECK POWER MODE through the first candidate that carries it, then REQUEST SENSE.
     ///
-    /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked. An answer
-    /// that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
+    /// An answer that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
     fn power_before_identify(
         &mut self,
         candidates: &mut Vec<Sat>,
-        media: Media,
         tried: &mut Vec<Rejected>,
     ) -> Result<PowerState, DriveError> {
         let mut state = PowerState::Unknown;
@@ -357,6 +359,11 @@ impl Detection<'_> {
         if state == PowerState::Unknown {
             state = request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))?;
         }
+        Ok(state)
+    }
+
+    /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked.
+    fn leave_asleep(&self, state: PowerState, media: Media) -> Result<(), DriveError> {
         let asleep = |why: &str| DriveError::Asleep {
             device: self.transport.device().to_owned(),
             why: why.to_owned(),
@@ -367,8 +374,17 @@ impl Detection<'_> {
             (PowerState::Unknown, Media::Rotating) => Err(asleep(
                 "a rotating disk whose power state cannot be read through this bridge",
             )),
-            _ => Ok(state),
+            _ => Ok(()),
         }
+    }
+
+    /// Told to wake a drive of unknown media: what CHECK POWER MODE says before can be held against what IDENTIFY shows.
+    fn learns_from_waking(&self, media: Media, remembered: &Remembered) -> bool {
+        self.options.wake
+            && media == Media::Unknown
+            && !remembered.power_mode_lies
+            && self.options.memory.is_some()
+            && self.key.is_some()
     }
 
     /// Dozens of bridges answer slowly after a refused command until a good one came by.

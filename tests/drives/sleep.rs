@@ -238,6 +238,31 @@ fn flash_is_read_in_any_power_state() {
 }
 
 #[test]
+fn flash_that_says_standby_behind_a_silent_kernel_is_learned_once() {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::of_unknown_media("ssd,power=standby");
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::Asleep { .. }), "{error}");
+    assert_eq!(dock.arrived(), ["check power mode/12"], "it may be a disk");
+    assert!(!dock.remembered(&memory).power_mode_lies);
+
+    let wake = OpenOptions {
+        wake: true,
+        ..options.clone()
+    };
+    dock.poll_with(&wake).expect("asked to");
+    assert!(
+        dock.remembered(&memory).power_mode_lies,
+        "{:?}",
+        dock.remembered(&memory)
+    );
+
+    let before = dock.arrived().len();
+    dock.poll_with(&options).expect("flash behind a bridge that lies");
+    assert_eq!(dock.arrived()[before..], ["identify/12", "sct status/12"]);
+}
+
+#[test]
 fn a_disk_in_a_dock_that_once_lied_about_flash_is_still_left_asleep() {
     let (_dir, memory, options) = with_memory();
     let dock = Dock::new("hdd,power=standby");
@@ -253,4 +278,16 @@ fn a_disk_in_a_dock_that_once_lied_about_flash_is_still_left_asleep() {
     }
     assert_left_alone(&dock, "standby", "lies");
     assert_eq!(dock.arrived()[..2], ["identify/12", "check power mode/12"]);
+}
+
+#[test]
+fn a_disk_that_is_woken_does_not_make_its_bridge_a_liar() {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::of_unknown_media("hdd,power=standby");
+    let wake = OpenOptions {
+        wake: true,
+        ..options
+    };
+    dock.poll_with(&wake).expect("asked to");
+    assert!(!dock.remembered(&memory).power_mode_lies);
 }
