@@ -73,10 +73,10 @@ impl Detection<'_> {
     pub fn run(mut self) -> Result<Detected, DriveError> {
         let remembered = self.recall();
         let media = media_from_facts(self.facts);
-        let inquiry = self.inquiry()?;
         let named = match self.options.dialect.as_deref() {
             None | Some("auto") => None,
             Some("scsi") => {
+                let inquiry = self.inquiry()?;
                 return Ok(self.scsi_only(NoPassThrough::AskedForScsi, inquiry, FoundBy::Named, media));
             }
             Some(name) => Some(Sat::by_name(name).ok_or_else(|| {
@@ -87,16 +87,18 @@ impl Detection<'_> {
                 }
             })?),
         };
-        if named.is_none() {
-            if let Some(harm) = remembered.harmed_by.clone() {
-                return Err(DriveError::HarmedBefore {
-                    device: self.transport.device().to_owned(),
-                    harm,
-                });
-            }
-            if let Some(why) = self.forbidden(inquiry.as_ref()) {
-                return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
-            }
+        // Before the first command, INQUIRY included.
+        if let (None, Some(harm)) = (&named, &remembered.harmed_by) {
+            return Err(DriveError::HarmedBefore {
+                device: self.transport.device().to_owned(),
+                harm: harm.clone(),
+            });
+        }
+        let inquiry = self.inquiry()?;
+        if named.is_none()
+            && let Some(why) = self.forbidden(inquiry.as_ref())
+        {
+            return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
         }
         let (candidates, found_by) = self.candidates(named, &remembered);
         let mut power = PowerState::Unknown;
@@ -104,7 +106,11 @@ impl Detection<'_> {
         let mut tried = Vec::new();
         let mut candidates = candidates;
         if self.gate && media != Media::Flash && !remembered.power_mode_lies {
-            power = self.power_before_identify(&mut candidates, media, &mut tried)?;
+            power = self.power_before_identify(&mut candidates, &mut tried)?;
+            self.leave_asleep(power, media)?;
+        } else if self.learns_from_waking(media, &remembered) {
+            // If IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
+            power = self.power_before_identify(&mut candidates, &mut tried)?;
         }
         let mut unknown_forms = Vec::new();
         for sat in candidates {
@@ -289,12 +295,10 @@ impl Detection<'_> {
 
     /// CHECK POWER MODE through the first candidate that carries it, then REQUEST SENSE.
     ///
-    /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked. An answer
-    /// that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
+    /// An answer that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
     fn power_before_identify(
         &mut self,
         candidates: &mut Vec<Sat>,
-        media: Media,
         tried: &mut Vec<Rejected>,
     ) -> Result<PowerState, DriveError> {
         let mut state = PowerState::Unknown;
@@ -355,6 +359,11 @@ impl Detection<'_> {
         if state == PowerState::Unknown {
             state = request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))?;
         }
+        Ok(state)
+    }
+
+    /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked.
+    fn leave_asleep(&self, state: PowerState, media: Media) -> Result<(), DriveError> {
         let asleep = |why: &str| DriveError::Asleep {
             device: self.transport.device().to_owned(),
             why: why.to_owned(),
@@ -365,8 +374,17 @@ impl Detection<'_> {
             (PowerState::Unknown, Media::Rotating) => Err(asleep(
                 "a rotating disk whose power state cannot be read through this bridge",
             )),
-            _ => Ok(state),
+            _ => Ok(()),
         }
+    }
+
+    /// Told to wake a drive of unknown media: what CHECK POWER MODE says before can be held against what IDENTIFY shows.
+    fn learns_from_waking(&self, media: Media, remembered: &Remembered) -> bool {
+        self.options.wake
+            && media == Media::Unknown
+            && !remembered.power_mode_lies
+            && self.options.memory.is_some()
+            && self.key.is_some()
     }
 
     /// Dozens of bridges answer slowly after a refused command until a good one came by.
@@ -377,35 +395,8 @@ impl Detection<'_> {
             .map_err(|e| self.stop(e))
     }
 
-    /// A transport error while probing: nothing more is sent, and the bridge is remembered.
     fn stop(&self, error: TransportError) -> DriveError {
-        let (command, what) = match &error {
-            TransportError::TimedOut { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "got no answer in time")
-            }
-            TransportError::Failed { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "ended in a transport error")
-            }
-            TransportError::Gone { command, cdb, .. } => {
-                (format!("{command} [{cdb}]"), "made the device drop off the bus")
-            }
-            // Never sent, or refused by rights: the bridge is not to blame.
-            _ => return DriveError::Transport(error),
-        };
-        if let (Some(memory), Some(key)) = (&self.options.memory, self.key) {
-            let harm = Harm {
-                command,
-                what: what.to_owned(),
-                when: self.transport.clock().rfc3339(),
-            };
-            if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
-                tracing::warn!("could not remember {}: {error}", key.as_str());
-            }
-        }
-        DriveError::Harmed {
-            device: self.transport.device().to_owned(),
-            source: error,
-        }
+        stop(self.transport, self.options, self.key, error)
     }
 
     fn remember(&self, before: &Remembered, sat: &Sat, found_by: &FoundBy, media: Media, power: PowerState) {
@@ -425,6 +416,42 @@ impl Detection<'_> {
         if let Err(error) = update {
             tracing::debug!("could not remember {}: {error}", key.as_str());
         }
+    }
+}
+
+/// A transport error while probing: nothing more is sent, and the bridge is remembered.
+pub(super) fn stop(
+    transport: &dyn Transport,
+    options: &OpenOptions,
+    key: Option<&BridgeKey>,
+    error: TransportError,
+) -> DriveError {
+    let (command, what) = match &error {
+        TransportError::TimedOut { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "got no answer in time")
+        }
+        TransportError::Failed { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "ended in a transport error")
+        }
+        TransportError::Gone { command, cdb, .. } => {
+            (format!("{command} [{cdb}]"), "made the device drop off the bus")
+        }
+        // Never sent, or refused by rights: the bridge is not to blame.
+        _ => return DriveError::Transport(error),
+    };
+    if let (Some(memory), Some(key)) = (&options.memory, key) {
+        let harm = Harm {
+            command,
+            what: what.to_owned(),
+            when: transport.clock().rfc3339(),
+        };
+        if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
+            tracing::warn!("could not remember {}: {error}", key.as_str());
+        }
+    }
+    DriveError::Harmed {
+        device: transport.device().to_owned(),
+        source: error,
     }
 }
 

@@ -189,7 +189,13 @@ impl Drive {
             && drive.power == PowerState::Unknown
         {
             // Now that the bridge is known to speak SAT, the registers can be asked for in other ways too.
-            drive.power = drive.ask_power()?;
+            drive.power = match drive.ask_power() {
+                // Still a probe: the registers were asked for in a way that this bridge may not know.
+                Err(DriveError::Transport(error)) => {
+                    return Err(detect::stop(&*drive.transport, options, key.as_ref(), error));
+                }
+                state => state?,
+            };
             drive.power_is_fresh = true;
             match drive.power {
                 PowerState::Unknown => {

@@ -217,8 +217,9 @@ impl Temperature {
     pub(super) fn add_smart(&mut self, report: &SmartReport) {
         for candidate in report.temperature_candidates() {
             self.add(Source::of_attribute(candidate.id), candidate.celsius);
-            self.limits.lifetime_max_celsius = self.limits.lifetime_max_celsius.or(candidate.max);
-            self.limits.lifetime_min_celsius = self.limits.lifetime_min_celsius.or(candidate.min);
+            let said = |c: Option<Celsius>| c.filter(|c| c.is_plausible());
+            self.limits.lifetime_max_celsius = self.limits.lifetime_max_celsius.or(said(candidate.max));
+            self.limits.lifetime_min_celsius = self.limits.lifetime_min_celsius.or(said(candidate.min));
         }
     }
 
@@ -232,10 +233,12 @@ impl Temperature {
         if let Some(current) = value(8) {
             self.add(Source::Devstat, Some(current));
         }
-        self.limits.max_operating_celsius = self.limits.max_operating_celsius.or(value(88));
-        self.limits.min_operating_celsius = self.limits.min_operating_celsius.or(value(104));
-        self.limits.lifetime_max_celsius = self.limits.lifetime_max_celsius.or(value(32));
-        self.limits.lifetime_min_celsius = self.limits.lifetime_min_celsius.or(value(40));
+        // Each statistic has a flag that says whether it is valid, so a limit of 0 °C is one.
+        let said = |offset| value(offset).filter(|c| c.is_plausible() || *c == Celsius(0));
+        self.limits.max_operating_celsius = self.limits.max_operating_celsius.or(said(88));
+        self.limits.min_operating_celsius = self.limits.min_operating_celsius.or(said(104));
+        self.limits.lifetime_max_celsius = self.limits.lifetime_max_celsius.or(said(32));
+        self.limits.lifetime_min_celsius = self.limits.lifetime_min_celsius.or(said(40));
     }
 }
 

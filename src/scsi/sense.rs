@@ -381,9 +381,11 @@ impl Sense {
             self.ata_empty |= self.ata.is_none();
             return;
         };
-        if registers.status == Some(0) && registers.device == Some(0) && registers.lba_high == Some(0) {
+        let missing = |register: Option<u8>| register.unwrap_or_default() == 0;
+        if missing(registers.status) && missing(registers.device) && missing(registers.lba_high) {
             // STATUS 00h is no answer of a drive. Linux usb-storage asks for 18 bytes of sense, which ends inside the
             // descriptor, and hands out a longer buffer with zeroes behind: the last four registers never arrived.
+            // Zeroes in the others then tell nothing: a bridge without registers looks the same.
             registers.status = None;
             registers.device = None;
             registers.lba_high = None;

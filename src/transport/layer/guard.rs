@@ -217,8 +217,10 @@ fn judge_ata_non_data(ata: &AtaFields, allowance: Allowance) -> Result<(), &'sta
             }
             matches!(ata.log_address, 0x01..=0x03 | 0x7f)
         }
-        // GET NATIVE MAX ADDRESS EXT; SANITIZE STATUS EXT
-        0x78 | 0xb4 => ata.feature == 0,
+        // GET NATIVE MAX ADDRESS EXT
+        0x78 => ata.feature == 0,
+        // SANITIZE STATUS EXT; COUNT bit 0 would clear the "sanitize operation failed" state
+        0xb4 => ata.feature == 0 && ata.count == 0,
         _ => false,
     };
     if harmless {
@@ -352,6 +354,11 @@ mod tests {
             &[0x85, 7, 0x20, 0, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0xb4, 0],
             &Data::None
         ));
+        // SANITIZE STATUS EXT asks; with COUNT bit 0 it clears the failed state
+        let mut status = [0x85, 7, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0xb4, 0];
+        assert!(allowed(&status, &Data::None));
+        status[6] = 1;
+        assert!(!allowed(&status, &Data::None));
         // Vendor opcodes
         for opcode in [0xdf, 0xd8, 0xe6, 0xf8, 0x24, 0xea, 0x06, 0x7f] {
             for len in [6, 10, 12, 16] {

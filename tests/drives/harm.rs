@@ -1,0 +1,169 @@
+//! A probe that a bridge does not take well is the last one.
+
+use super::*;
+
+/// Opens at a bridge whose first pass-through command ends badly; returns what it is remembered for.
+fn one_harmful_probe(spec: &str, arrived: &[&str]) {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::new(spec);
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::Harmed { .. }), "{spec}: {error}");
+    assert_eq!(dock.arrived(), arrived, "{spec}: nothing after the first probe");
+    let harm = dock
+        .remembered(&memory)
+        .harmed_by
+        .unwrap_or_else(|| panic!("{spec}: not remembered"));
+    assert!(harm.command.contains("[a1 "), "{harm:?}");
+    assert!(
+        !harm.what.is_empty() && harm.when.starts_with("2024-01-01T"),
+        "{harm:?}"
+    );
+
+    // The bridge is plugged in again; nothing is sent to it, by no verb, with or without waking.
+    let again = Dock::new(spec);
+    for (options, care) in [
+        (options.clone(), Care::NoWake),
+        (options.clone(), Care::MayWake),
+        (
+            OpenOptions {
+                wake: true,
+                ..options.clone()
+            },
+            Care::NoWake,
+        ),
+    ] {
+        let error = refusal(again.open(&options, care));
+        assert!(
+            matches!(error, DriveError::HarmedBefore { .. }),
+            "{spec}: {error}"
+        );
+    }
+    assert_eq!(again.arrived_count(), 0, "{spec}: {:?}", again.arrived());
+
+    // --forget: one more try, which fails in the same way and is remembered again.
+    let forget = OpenOptions {
+        forget: true,
+        ..options.clone()
+    };
+    let error = refusal(again.poll_with(&forget));
+    assert!(matches!(error, DriveError::Harmed { .. }), "{spec}: {error}");
+    assert_eq!(again.arrived(), arrived, "{spec}");
+    assert!(again.remembered(&memory).harmed_by.is_some(), "{spec}");
+
+    // The same bridge, cured: forgetting it lets it be found.
+    let (profile, _) = spec.split_once(',').expect("a fault");
+    let cured = Dock::new(profile);
+    assert_eq!(cured.key(), dock.key());
+    let error = refusal(cured.poll_with(&options));
+    assert!(
+        matches!(error, DriveError::HarmedBefore { .. }),
+        "{spec}: {error}"
+    );
+    cured.poll_with(&forget).expect("a temperature");
+    assert_eq!(cured.remembered(&memory).harmed_by, None);
+    cured.poll_with(&options).expect("a temperature");
+}
+
+#[test]
+fn a_probe_without_an_answer_is_the_last_one() {
+    one_harmful_probe("ssd,fault=timeout", &["identify/12"]);
+    one_harmful_probe("hdd,fault=timeout", &["check power mode/12"]);
+    one_harmful_probe("asm1051-usb2,fault=timeout", &["check power mode/12"]);
+}
+
+#[test]
+fn a_bridge_that_drops_off_is_not_probed_again() {
+    one_harmful_probe("ssd,fault=gone", &["identify/12"]);
+    one_harmful_probe("hdd,fault=gone", &["check power mode/12"]);
+}
+
+#[test]
+fn a_named_dialect_goes_past_the_memory_of_harm() {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::new("ssd");
+    let harm = drivethru::bridge::memory::Harm {
+        command: "IDENTIFY DEVICE".to_owned(),
+        what: "got no answer in time".to_owned(),
+        when: "2024-01-01T00:00:00Z".to_owned(),
+    };
+    memory
+        .update(&dock.key(), |r| r.harmed_by = Some(harm.clone()))
+        .expect("written");
+    let named = OpenOptions {
+        dialect: Some("sat12".to_owned()),
+        ..options.clone()
+    };
+    dock.poll_with(&named).expect("a temperature");
+    assert_eq!(dock.arrived(), ["identify/12", "sct status/12"]);
+    assert_eq!(
+        dock.remembered(&memory).harmed_by,
+        Some(harm),
+        "what the user forces says nothing about probing"
+    );
+    let scsi = OpenOptions {
+        dialect: Some("scsi".to_owned()),
+        ..options
+    };
+    dock.open(&scsi, Care::NoWake).expect("the SCSI view is no probe");
+}
+
+#[test]
+fn harm_is_known_before_an_inquiry_is_sent() {
+    let (_dir, memory, options) = with_memory();
+    let mut dock = Dock::new("ssd");
+    // Without the kernel's copy of INQUIRY data.
+    dock.facts.scsi.inquiry = None;
+    memory
+        .update(&dock.key(), |r| {
+            r.harmed_by = Some(drivethru::bridge::memory::Harm {
+                command: "IDENTIFY DEVICE".to_owned(),
+                what: "got no answer in time".to_owned(),
+                when: "2024-01-01T00:00:00Z".to_owned(),
+            });
+        })
+        .expect("written");
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    assert_eq!(dock.arrived_count(), 0, "{:?}", dock.arrived());
+}
+
+#[test]
+fn a_bridge_that_hangs_on_the_question_for_registers_is_remembered() {
+    let (_dir, memory, options) = with_memory();
+    // CK_COND brings nothing and REQUEST SENSE does not tell: RETURN RESPONSE INFORMATION is the next probe.
+    let dock = Dock::new("hdd-4kn,ckcond=ignore");
+    let hangs = |command: &Command, answer| match Ata::of(command.cdb.as_bytes()) {
+        Some(ata) if ata.protocol == 15 => Err(TransportError::TimedOut {
+            device: "sim:hdd-4kn".to_owned(),
+            command: command.cdb.name(),
+            cdb: command.cdb,
+            timeout: command.timeout,
+            elapsed: command.timeout,
+        }),
+        _ => answer,
+    };
+    let mut dock = dock;
+    dock.facts.scsi.vpd_pages.clear();
+    let silent = |command: &Command, answer: Result<Completion, TransportError>| match command.cdb.opcode() {
+        0x03 => answer.map(|mut completion| {
+            completion.data = Some(vec![0x70, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            completion
+        }),
+        _ => answer,
+    };
+    let habit = Habit::new(dock.plug(), move |c, a| hangs(c, silent(c, a)));
+    let opened = Drive::from_transport(Box::new(habit), dock.facts.clone(), &options, Care::NoWake);
+    let error = refusal(opened);
+    assert!(matches!(error, DriveError::Harmed { .. }), "{error}");
+    assert_eq!(
+        dock.arrived().last().map(String::as_str),
+        Some("return response information/12"),
+        "nothing after it"
+    );
+    let remembered = dock.remembered(&memory);
+    assert!(remembered.harmed_by.is_some(), "{remembered:?}");
+    let before = dock.arrived_count();
+    let error = refusal(dock.poll_with(&options));
+    assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    assert_eq!(dock.arrived_count(), before);
+}
