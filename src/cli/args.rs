@@ -190,7 +190,7 @@ pub struct RawArgs {
     /// The CDB in hex, 6 to 16 bytes: 12 00 00 00 24 00
     #[arg(value_name = "CDB", required = true)]
     pub cdb: Vec<String>,
-    /// Read so many bytes from the device
+    /// Read so many bytes from the device; without it, as many as the CDB asks for
     #[arg(long = "in", value_name = "BYTES", conflicts_with = "data", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub in_bytes: Option<u32>,
     /// Send this file to the device (only SCT requests that read are let through)

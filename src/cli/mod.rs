@@ -156,6 +156,11 @@ pub(crate) fn complain(what: &str, advice: &[String]) {
     let _ = std::io::stderr().write_all(message.as_bytes());
 }
 
+/// A remark on stderr that is no error.
+pub(crate) fn note(what: &str) {
+    let _ = std::io::stderr().write_all(format!("drivethru: {}\n", text::for_terminal(what)).as_bytes());
+}
+
 impl Context {
     /// Options for opening `device`, from the common options and the environment.
     pub fn open_options(&self, device: &str) -> OpenOptions {

@@ -1,5 +1,8 @@
 //! `raw DEV CDB...`: one command that only reads.
 
+use std::io::Read;
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::args::RawArgs;
@@ -9,6 +12,7 @@ use crate::drive::{OpenOptions, Raw};
 use crate::report::{Style, Tone};
 use crate::scsi::sense::Sense;
 use crate::text;
+use crate::transport::layer::guard;
 use crate::transport::{Cdb, Command, Completion, Data, Status};
 
 /// Document of `raw`: `drivethru-raw/1`.
@@ -30,22 +34,50 @@ struct RawReport {
     elapsed_us: u64,
 }
 
+/// Most bytes of one data phase.
+const MAX_DATA_BYTES: usize = 65_536;
+
+/// A payload is small; a larger file is the wrong one.
+fn read_capped(path: &Path) -> Result<Vec<u8>, Stop> {
+    let failed = |e: std::io::Error| Stop::BadInput(format!("{}: {e}", path.display()));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(MAX_DATA_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() > MAX_DATA_BYTES {
+        return Err(Stop::BadInput(format!(
+            "{}: more than {MAX_DATA_BYTES} bytes",
+            path.display()
+        )));
+    }
+    Ok(bytes)
+}
+
 pub(super) fn run(context: &Context, args: &RawArgs) -> Result<Exit, Stop> {
     let bytes = text::parse_hex(&args.cdb.join(" "))
         .ok_or_else(|| Stop::Usage("the CDB is not hex bytes".to_owned()))?;
     let cdb = Cdb::new(&bytes).filter(|c| c.as_bytes().len() <= 16);
     let cdb =
         cdb.ok_or_else(|| Stop::Usage(format!("a CDB has 6 to 16 bytes, this one has {}", bytes.len())))?;
+    if context.common.mask {
+        return Err(Stop::Usage("--mask cannot hide what raw bytes hold".to_owned()));
+    }
     let data = match (&args.data, args.in_bytes) {
-        (Some(path), _) => {
-            let bytes =
-                std::fs::read(path).map_err(|e| Stop::BadInput(format!("{}: {e}", path.display())))?;
-            Data::Out(bytes)
-        }
+        (Some(path), _) => Data::Out(read_capped(path)?),
         (None, Some(len)) => Data::In {
             len_bytes: len as usize,
         },
-        (None, None) => Data::None,
+        // What the CDB itself asks for.
+        (None, None) => match guard::data_in_bytes(cdb.as_bytes()) {
+            None | Some(0) => Data::None,
+            Some(len_bytes) if len_bytes <= MAX_DATA_BYTES => Data::In { len_bytes },
+            Some(_) => {
+                return Err(Stop::Usage(format!(
+                    "it asks for more than {MAX_DATA_BYTES} bytes"
+                )));
+            }
+        },
     };
     let options: OpenOptions = context.open_options(&args.device);
     let command = Command {

@@ -8,14 +8,11 @@ use crate::ata::commands::OfflineTest;
 use crate::drive::health::Verdict;
 use crate::drive::{Care, Drive};
 use crate::report;
-use crate::transport::layer::guard::Allowance;
 
 pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
     let mut options = context.open_options(&args.device);
     options.wake = args.wake;
-    options.allowance = Allowance {
-        self_test: args.test.is_some(),
-    };
+    options.allowance.self_test = args.test.is_some();
     // A self-test spins the disk up anyway.
     let care = if args.test.is_some() {
         Care::MayWake
@@ -37,7 +34,7 @@ pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
             Test::Abort => (OfflineTest::Abort, "the self-test is aborted"),
         };
         drive.self_test(test)?;
-        eprintln!("drivethru: {what}; the state below is the drive's own");
+        super::note(&format!("{what}; the state below is the drive's own"));
     }
     let mut report = drive.health(args.all)?;
     drop(spinner);

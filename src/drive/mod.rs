@@ -22,12 +22,13 @@ use crate::ata::power::PowerMode;
 use crate::bridge::memory::BridgeKey;
 use crate::bridge::taskfile::Taskfile;
 use crate::bridge::{self, AtaDialect, BridgeError, Reply, Request};
+use crate::scsi::cdb;
 use crate::scsi::inquiry::Inquiry;
 use crate::sys::NodeFacts;
 use crate::sys::lock::DeviceLock;
 use crate::time::SharedClock;
 use crate::transport::layer::count::CommandCount;
-use crate::transport::{Command, Completion, Transport, execute};
+use crate::transport::{Command, Completion, Transport, TransportError, execute};
 use power::{Media, PowerState};
 use temperature::Preferred;
 
@@ -423,6 +424,8 @@ impl Drive {
 /// A device opened for single commands, without detection; the guard is in front of it all the same.
 pub struct Raw {
     transport: Box<dyn Transport>,
+    is_disk: Option<bool>,
+    timeout: Duration,
     _lock: Option<DeviceLock>,
 }
 
@@ -436,16 +439,39 @@ impl Raw {
         let opened = open::stack(open::inner(target, options)?, options)?;
         Ok(Self {
             transport: opened.transport,
+            is_disk: opened.facts.scsi.peripheral_type.map(open::is_disk),
+            timeout: options.timeout,
             _lock: opened.lock,
         })
     }
 
-    /// Sends one command; an answer of any status is `Ok`.
+    /// Sends one command; an answer of any status is `Ok`. Where nobody knows whether this is a disk, INQUIRY goes before an
+    /// opcode that means something else on other devices.
     ///
     /// # Errors
     /// The transport failed, or the guard refused it.
     pub fn execute(&mut self, command: Command) -> Result<Completion, DriveError> {
+        if matches!(command.cdb.opcode(), 0x85 | 0xa1) && !self.is_disk()? {
+            return Err(DriveError::Transport(TransportError::Refused {
+                device: self.transport.device().to_owned(),
+                command: command.cdb.name(),
+                cdb: command.cdb,
+                why: "it is not known to be a disk, and this opcode means something else on other devices"
+                    .to_owned(),
+            }));
+        }
         Ok(execute(&mut *self.transport, command)?)
+    }
+
+    fn is_disk(&mut self) -> Result<bool, DriveError> {
+        if let Some(known) = self.is_disk {
+            return Ok(known);
+        }
+        let inquiry = Command::data_in(cdb::inquiry(36), 36, self.timeout);
+        let data = execute(&mut *self.transport, inquiry)?.data.unwrap_or_default();
+        let known = Inquiry::parse(&data).is_ok_and(|i| open::is_disk(i.peripheral_device_type));
+        self.is_disk = Some(known);
+        Ok(known)
     }
 }
 

@@ -234,13 +234,24 @@ pub(super) fn stack(inner: Inner, options: &OpenOptions) -> Result<Opened, Drive
     if options.trace > 0 {
         transport = Box::new(Trace::new(transport, std::io::stderr(), options.trace > 1));
     }
-    let transport: Box<dyn Transport> = Box::new(Guard::new(transport, options.allowance));
+    let no_disk = facts.scsi.peripheral_type.is_some_and(|kind| !is_disk(kind));
+    let allowance = Allowance {
+        no_disk: no_disk || options.allowance.no_disk,
+        ..options.allowance
+    };
+    let transport: Box<dyn Transport> = Box::new(Guard::new(transport, allowance));
     Ok(Opened {
         transport,
         facts,
         count,
         lock,
     })
+}
+
+/// Direct access (00h) and simplified direct access (0Eh) devices take ATA PASS-THROUGH; to others its opcodes mean
+/// something else.
+pub(super) fn is_disk(peripheral_type: u8) -> bool {
+    matches!(peripheral_type, 0x00 | 0x0e)
 }
 
 /// A device is one LUN of one target; both of its nodes share the lock.

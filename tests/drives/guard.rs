@@ -452,7 +452,10 @@ fn self_tests_start_only_when_asked_for() {
     );
     assert_eq!(dock.arrived_count(), before);
     let asked = OpenOptions {
-        allowance: Allowance { self_test: true },
+        allowance: Allowance {
+            self_test: true,
+            ..Allowance::default()
+        },
         ..OpenOptions::default()
     };
     let mut drive = dock.open(&asked, Care::MayWake).expect("a drive");

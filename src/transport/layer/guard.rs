@@ -10,11 +10,14 @@ use std::time::Duration;
 use crate::time::SharedClock;
 use crate::transport::{Command, Completion, Data, Limits, Recovery, Tag, Transport, TransportError};
 
-/// What the caller asked for beyond reading.
+/// What the caller asked for beyond reading, and what is known of the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allowance {
     /// SMART EXECUTE OFF-LINE IMMEDIATE in its background forms may pass: the user asked for a self-test.
     pub self_test: bool,
+    /// The device is known to be no disk: the opcodes of ATA PASS-THROUGH and of MAINTENANCE IN mean other things there
+    /// (A1h is BLANK on an optical drive).
+    pub no_disk: bool,
 }
 
 /// A transport that refuses whatever might change the device.
@@ -79,33 +82,107 @@ pub fn judge(cdb: &[u8], data: &Data, allowance: Allowance) -> Result<(), &'stat
     if cdb.len() != expected_len {
         return Err("the CDB's length does not fit its opcode");
     }
+    if allowance.no_disk && matches!(byte(0), 0x85 | 0xa1 | 0xa3) {
+        return Err("this opcode means something else on a device that is no disk");
+    }
     match byte(0) {
-        0x85 => return judge_ata(&AtaFields::from_cdb16(cdb), data, allowance),
-        0xa1 => return judge_ata(&AtaFields::from_cdb12(cdb), data, allowance),
-        _ => {}
+        0x85 => judge_ata(&AtaFields::from_cdb16(cdb), data, allowance)?,
+        0xa1 => judge_ata(&AtaFields::from_cdb12(cdb), data, allowance)?,
+        _ => {
+            let reads = match byte(0) {
+                // TEST UNIT READY
+                0x00 => return no_data(data),
+                // REQUEST SENSE, READ (6), INQUIRY, MODE SENSE (6), RECEIVE DIAGNOSTIC RESULTS
+                0x03 | 0x08 | 0x12 | 0x1a | 0x1c => true,
+                // READ CAPACITY (10), READ (10), MODE SENSE (10), READ (16), REPORT LUNS, READ (12)
+                0x25 | 0x28 | 0x5a | 0x88 | 0xa0 | 0xa8 => true,
+                // LOG SENSE; its SP bit saves parameters
+                0x4d => byte(1) & 0x01 == 0,
+                // SERVICE ACTION IN (16): READ CAPACITY (16), GET LBA STATUS
+                0x9e => matches!(byte(1) & 0x1f, 0x10 | 0x12),
+                // MAINTENANCE IN: REPORT SUPPORTED OPERATION CODES and TASK MANAGEMENT FUNCTIONS
+                0xa3 => matches!(byte(1) & 0x1f, 0x0c | 0x0d),
+                _ => false,
+            };
+            if !reads {
+                return Err("it is not on the list of commands that only read");
+            }
+            if matches!(data, Data::Out(_)) {
+                return Err("a reading command must not carry data to the device");
+            }
+        }
     }
-    let reads = match byte(0) {
-        // TEST UNIT READY
-        0x00 => return no_data(data),
-        // REQUEST SENSE, READ (6), INQUIRY, MODE SENSE (6), RECEIVE DIAGNOSTIC RESULTS
-        0x03 | 0x08 | 0x12 | 0x1a | 0x1c => true,
-        // READ CAPACITY (10), READ (10), MODE SENSE (10), READ (16), REPORT LUNS, READ (12)
-        0x25 | 0x28 | 0x5a | 0x88 | 0xa0 | 0xa8 => true,
-        // LOG SENSE; its SP bit saves parameters
-        0x4d => byte(1) & 0x01 == 0,
-        // SERVICE ACTION IN (16): READ CAPACITY (16), GET LBA STATUS
-        0x9e => matches!(byte(1) & 0x1f, 0x10 | 0x12),
-        // MAINTENANCE IN: REPORT SUPPORTED OPERATION CODES and TASK MANAGEMENT FUNCTIONS
-        0xa3 => matches!(byte(1) & 0x1f, 0x0c | 0x0d),
-        _ => false,
+    enough_room(cdb, data)
+}
+
+/// A host that expects less than the device sends makes it a phase error on BOT and a babble on UAS; both end in a reset.
+fn enough_room(cdb: &[u8], data: &Data) -> Result<(), &'static str> {
+    let room_bytes = match data {
+        Data::In { len_bytes } => *len_bytes,
+        Data::None => 0,
+        Data::Out(_) => return Ok(()),
     };
-    if !reads {
-        return Err("it is not on the list of commands that only read");
-    }
-    if matches!(data, Data::Out(_)) {
-        return Err("a reading command must not carry data to the device");
+    if data_in_bytes(cdb).is_some_and(|sent_bytes| sent_bytes > room_bytes) {
+        return Err("the device would send more than there is room for, and the bridge be reset");
     }
     Ok(())
+}
+
+/// How much data-in a reading CDB asks for, in bytes; `None` when the CDB does not say (the length is in the transport).
+///
+/// Reads of the medium are counted in blocks of 512 bytes, the smallest that there are.
+pub fn data_in_bytes(cdb: &[u8]) -> Option<usize> {
+    let byte = |i: usize| usize::from(cdb.get(i).copied().unwrap_or_default());
+    let be16 = |i: usize| byte(i) << 8 | byte(i + 1);
+    let be32 = |i: usize| be16(i) << 16 | be16(i + 2);
+    const BLOCK_BYTES: usize = 512;
+    match byte(0) {
+        0x00 => Some(0),
+        0x03 | 0x1a => Some(byte(4)),
+        0x12 | 0x1c => Some(be16(3)),
+        // READ (6): 0 stands for 256 blocks.
+        0x08 => Some(if byte(4) == 0 { 256 } else { byte(4) } * BLOCK_BYTES),
+        0x25 => Some(8),
+        0x28 => Some(be16(7) * BLOCK_BYTES),
+        0x4d | 0x5a => Some(be16(7)),
+        0x88 => be32(10).checked_mul(BLOCK_BYTES),
+        0x9e => Some(be32(10)),
+        0xa0 | 0xa3 => Some(be32(6)),
+        0xa8 => be32(6).checked_mul(BLOCK_BYTES),
+        0x85 | 0xa1 => {
+            let (count, feature) = if byte(0) == 0x85 {
+                (be16(5), be16(3))
+            } else {
+                (byte(4), byte(3))
+            };
+            let extend = byte(0) == 0x85 && byte(1) & 1 == 1;
+            let field = |wide: usize| {
+                if byte(0) == 0x85 && !extend {
+                    wide & 0xff
+                } else {
+                    wide
+                }
+            };
+            let flags = byte(2);
+            let from_device = flags & 0x08 != 0;
+            let protocol = byte(1) >> 1 & 0x0f;
+            if !from_device || protocol == 3 {
+                return Some(0);
+            }
+            let length = match flags & 0x03 {
+                0 => return Some(0),
+                1 => field(feature),
+                2 => field(count),
+                _ => return None,
+            };
+            Some(if flags & 0x04 == 0 {
+                length
+            } else {
+                length * BLOCK_BYTES
+            })
+        }
+        _ => None,
+    }
 }
 
 /// The fields of an ATA PASS-THROUGH CDB that decide.
@@ -187,8 +264,10 @@ fn judge_ata_read(ata: &AtaFields, data: &Data) -> Result<(), &'static str> {
         return Err("a data-in protocol needs a data-in phase");
     }
     let reads = match ata.command {
-        // IDENTIFY DEVICE, IDENTIFY PACKET DEVICE, READ LOG EXT, READ LOG DMA EXT
-        0xec | 0xa1 | 0x2f | 0x47 => true,
+        // IDENTIFY DEVICE, IDENTIFY PACKET DEVICE
+        0xec | 0xa1 => true,
+        // READ LOG EXT, READ LOG DMA EXT; a FEATURE other than 0 resets counters in some logs (11h)
+        0x2f | 0x47 => ata.feature == 0,
         // READ SECTORS, READ SECTORS EXT, READ DMA, READ DMA EXT
         0x20 | 0x24 | 0xc8 | 0x25 => true,
         // SMART READ DATA, READ THRESHOLDS, READ LOG
@@ -401,11 +480,68 @@ mod tests {
         assert!(!allowed(&two_blocks, &block([5, 1, 2, 0, 0])));
     }
 
+    /// On a real bridge a command whose data the host does not expect ends in a reset.
+    #[test]
+    fn there_must_be_room_for_what_the_device_sends() {
+        let inquiry = [0x12, 0, 0, 0, 36, 0];
+        assert!(!allowed(&inquiry, &Data::None));
+        assert!(!allowed(&inquiry, &Data::In { len_bytes: 35 }));
+        assert!(allowed(&inquiry, &Data::In { len_bytes: 36 }));
+        assert!(
+            allowed(&inquiry, &Data::In { len_bytes: 512 }),
+            "more room than needed is fine"
+        );
+        assert!(
+            allowed(&[0x12, 0, 0, 0, 0, 0], &Data::None),
+            "nothing is asked for"
+        );
+        assert!(!allowed(&[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0], &Data::None));
+        assert!(!allowed(&[0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0], &READ_512));
+        assert!(
+            !allowed(&[0x08, 0, 0, 0, 0, 0], &READ_512),
+            "0 stands for 256 blocks"
+        );
+        let log = [0x85, 9, 0x0e, 0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0x40, 0x2f, 0];
+        assert!(!allowed(&log, &READ_512));
+        assert!(allowed(&log, &Data::In { len_bytes: 1024 }));
+        let tpsiu = [0xa1, 8, 0x0f, 0, 1, 0, 0, 0, 0, 0xec, 0, 0];
+        assert!(allowed(&tpsiu, &READ_512), "the transport's length is the length");
+    }
+
+    #[test]
+    fn opcodes_that_mean_other_things_elsewhere_stay_at_disks() {
+        let optical = Allowance {
+            no_disk: true,
+            ..Allowance::default()
+        };
+        let identify = [0xa1, 8, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0];
+        assert!(judge(&identify, &READ_512, Allowance::default()).is_ok());
+        assert!(
+            judge(&identify, &READ_512, optical).is_err(),
+            "A1h is BLANK there"
+        );
+        assert!(judge(&[0x12, 0, 0, 0, 36, 0], &READ_512, optical).is_ok());
+    }
+
+    #[test]
+    fn logs_are_read_and_not_reset() {
+        let mut log = [0x85, 9, 0x0e, 0, 0, 0, 1, 0, 0x11, 0, 0, 0, 0, 0x40, 0x2f, 0];
+        assert!(allowed(&log, &READ_512));
+        log[4] = 1;
+        assert!(
+            !allowed(&log, &READ_512),
+            "FEATURE 1 resets the phy event counters"
+        );
+    }
+
     #[test]
     fn self_tests_pass_only_when_asked_for() {
         let short = [0x85, 6, 0, 0, 0xd4, 0, 0, 0, 1, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0];
         assert!(!allowed(&short, &Data::None));
-        let asked = Allowance { self_test: true };
+        let asked = Allowance {
+            self_test: true,
+            ..Allowance::default()
+        };
         assert!(judge(&short, &Data::None, asked).is_ok());
         let mut captive = short;
         captive[8] = 0x81;
@@ -420,7 +556,7 @@ mod tests {
         #[test]
         fn data_out_is_only_ever_an_sct_request(cdb in proptest::collection::vec(any::<u8>(), 6..=32), fill in any::<u8>()) {
             let out = Data::Out(vec![fill; 512]);
-            if judge(&cdb, &out, Allowance { self_test: true }).is_ok() {
+            if judge(&cdb, &out, Allowance { self_test: true, ..Allowance::default() }).is_ok() {
                 let command = if cdb[0] == 0x85 { cdb[14] } else { cdb[9] };
                 prop_assert!(command == 0xb0 || command == 0x3f);
             }

@@ -13,6 +13,6 @@ fuzz_target!(|data: &[u8]| {
     }
     let _ = command_name(data);
     for phase in [Data::None, Data::In { len_bytes: 512 }, Data::Out(vec![0; 512])] {
-        let _ = judge(data, &phase, Allowance { self_test: true });
+        let _ = judge(data, &phase, Allowance { self_test: true, ..Allowance::default() });
     }
 });
