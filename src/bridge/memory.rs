@@ -4,8 +4,10 @@
 //! a file that cannot be read is as good as none, and one that cannot be written costs only the memory.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 /// One bridge revision: VID:PID:bcdDevice and the INQUIRY revision.
@@ -61,6 +63,9 @@ struct File {
     bridges: BTreeMap<String, Remembered>,
 }
 
+/// More than this is no memory file.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
 /// The memory file.
 #[derive(Debug, Clone)]
 pub struct Memory {
@@ -92,6 +97,7 @@ impl Memory {
     /// # Errors
     /// The file cannot be written.
     pub fn update(&self, key: &BridgeKey, change: impl FnOnce(&mut Remembered)) -> std::io::Result<()> {
+        let _lock = self.lock();
         let mut file = self.load();
         let entry = file.bridges.entry(key.as_str().to_owned()).or_default();
         let before = entry.clone();
@@ -107,6 +113,7 @@ impl Memory {
     /// # Errors
     /// The file cannot be written.
     pub fn forget(&self, key: &BridgeKey) -> std::io::Result<bool> {
+        let _lock = self.lock();
         let mut file = self.load();
         if file.bridges.remove(key.as_str()).is_none() {
             return Ok(false);
@@ -114,10 +121,28 @@ impl Memory {
         self.store(&file).map(|()| true)
     }
 
+    /// Two processes that change the file at once must not lose each other's entries. Without a lock, better a lost entry
+    /// than no work.
+    fn lock(&self) -> Option<Flock<std::fs::File>> {
+        let dir = self.path.parent()?;
+        std::fs::create_dir_all(dir).ok()?;
+        let path = self.path.with_extension("lock");
+        let file = std::fs::File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)
+            .ok()?;
+        Flock::lock(file, FlockArg::LockExclusive).ok()
+    }
+
     fn load(&self) -> File {
-        let Ok(bytes) = std::fs::read(&self.path) else {
+        let mut bytes = Vec::new();
+        let read =
+            std::fs::File::open(&self.path).and_then(|f| f.take(MAX_FILE_BYTES).read_to_end(&mut bytes));
+        if read.is_err() {
             return File::default();
-        };
+        }
         serde_json::from_slice(&bytes).unwrap_or_else(|error| {
             tracing::warn!("{}: not readable, starting afresh: {error}", self.path.display());
             File::default()

@@ -27,8 +27,17 @@ pub struct Quirk {
     pub evidence: &'static str,
 }
 
-/// The row for a bridge, if there is one.
-pub fn lookup(vid: u16, pid: u16) -> Option<Quirk> {
+/// The row for a bridge revision, if there is one; rows for single revisions come first.
+pub fn lookup(vid: u16, pid: u16, bcd_device: u16) -> Option<Quirk> {
+    let revision = REVISIONS
+        .iter()
+        .find(|row| (row.0, row.1) == (vid, pid) && (row.2..=row.3).contains(&bcd_device));
+    if let Some(row) = revision {
+        return Some(Quirk {
+            rule: row.4,
+            evidence: row.5,
+        });
+    }
     let index = ROWS
         .binary_search_by_key(&(vid, pid), |row| (row.0, row.1))
         .ok()?;
@@ -37,6 +46,15 @@ pub fn lookup(vid: u16, pid: u16) -> Option<Quirk> {
         evidence: row.3,
     })
 }
+
+/// Rows that hold for some revisions only: bcdDevice from and to.
+#[rustfmt::skip]
+const REVISIONS: &[(u16, u16, u16, u16, Rule, &str)] = &[
+    (0x04e8, 0x6032, 0x0000, 0x0000, Rule::Foreign("usbjmicron"), "smartmontools drivedb"),
+    (0x14cd, 0x6116, 0x0150, 0x0160, Rule::Foreign("usbcypress"), "Linux"),
+    (0x152d, 0x2509, 0x0100, 0x0100, Rule::Foreign("usbjmicron"), "smartmontools drivedb"),
+    (0x3538, 0x0902, 0x010f, 0x010f, Rule::Foreign("usbsunplus"), "smartmontools drivedb"),
+];
 
 #[rustfmt::skip]
 const ROWS: &[(u16, u16, Rule, &str)] = &[
@@ -172,7 +190,7 @@ const ROWS: &[(u16, u16, Rule, &str)] = &[
     (0x0bc2, 0xab10, Rule::Start("sat,tpsiu"), "opensea-transport"),
     (0x0bc2, 0xab21, Rule::Start("sat,tpsiu"), "opensea-transport"),
     (0x0bc2, 0xab31, Rule::Start("sat,tpsiu"), "opensea-transport"),
-    (0x0bda, 0x9210, Rule::Start("sat,tpsiu"), "opensea-transport, smartmontools drivedb"),
+    (0x0bda, 0x9210, Rule::Start("sat16,tpsiu"), "opensea-transport, smartmontools drivedb"),
     (0x0bda, 0x9211, Rule::Tunnel("Realtek"), "smartmontools drivedb"),
     (0x0bda, 0x9220, Rule::Tunnel("Realtek"), "smartmontools drivedb"),
     (0x0bf6, 0xa001, Rule::Foreign("isd200"), "Linux"),
@@ -201,6 +219,7 @@ const ROWS: &[(u16, u16, Rule, &str)] = &[
     (0x152d, 0x0567, Rule::Start("sat,tpsiu"), "opensea-transport, smartmontools drivedb"),
     (0x152d, 0x0581, Rule::Tunnel("JMicron"), "smartmontools drivedb"),
     (0x152d, 0x0583, Rule::Start("sat16"), "opensea-transport, smartmontools drivedb"),
+    (0x152d, 0x0586, Rule::Start("sat16"), "smartmontools issue 617"),
     (0x152d, 0x2329, Rule::Hangs, "libatasmart 0.19, opensea-transport, smartmontools drivedb"),
     (0x152d, 0x2336, Rule::Foreign("usbjmicron"), "libatasmart 0.19, opensea-transport, smartmontools drivedb"),
     (0x152d, 0x2337, Rule::Foreign("usbjmicron"), "opensea-transport, smartmontools drivedb"),
@@ -269,15 +288,24 @@ mod tests {
     #[test]
     fn the_dangerous_ones_are_known() {
         assert_eq!(
-            lookup(0x152d, 0x0583).map(|q| q.rule),
+            lookup(0x152d, 0x0583, 0x0100).map(|q| q.rule),
             Some(Rule::Start("sat16")),
             "A1h is its NVMe opcode"
         );
-        assert_eq!(lookup(0x152d, 0x2329).map(|q| q.rule), Some(Rule::Hangs));
+        assert_eq!(lookup(0x152d, 0x2329, 0x0100).map(|q| q.rule), Some(Rule::Hangs));
         assert_eq!(
-            lookup(0x174c, 0x2362).map(|q| q.rule),
+            lookup(0x174c, 0x2362, 0x0100).map(|q| q.rule),
             Some(Rule::Tunnel("ASMedia"))
         );
-        assert_eq!(lookup(0x174c, 0x55aa), None, "plain SAT needs no row");
+        assert_eq!(lookup(0x174c, 0x55aa, 0x0100), None, "plain SAT needs no row");
+        assert_eq!(
+            lookup(0x152d, 0x2509, 0x0100).map(|q| q.rule),
+            Some(Rule::Foreign("usbjmicron"))
+        );
+        assert_eq!(
+            lookup(0x152d, 0x2509, 0x0107),
+            None,
+            "a later revision speaks SAT"
+        );
     }
 }

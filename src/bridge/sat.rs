@@ -5,7 +5,7 @@
 //! INFORMATION asks for them once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::taskfile::{Protocol, Taskfile};
@@ -57,7 +57,10 @@ pub struct Sat {
 /// What was found out while working; asking twice would only cost commands.
 #[derive(Debug, Default)]
 struct Learned {
-    rri_refused: AtomicBool,
+    /// Index into [`RRI_FLAGS`] of the form to ask in; its length means that none works.
+    rri_form: AtomicUsize,
+    /// CK_COND is refused: it need not be tried again.
+    ck_cond_refused: AtomicBool,
 }
 
 impl Sat {
@@ -68,6 +71,14 @@ impl Sat {
             length,
             registers,
             learned: Arc::default(),
+        }
+    }
+
+    /// The opcode that carries 28-bit commands.
+    pub fn opcode(&self) -> u8 {
+        match self.form {
+            Form::Auto | Form::Twelve => 0xa1,
+            Form::Sixteen => 0x85,
         }
     }
 
@@ -101,8 +112,14 @@ impl AtaDialect for Sat {
 
     fn start(&self, request: Request) -> Result<Box<dyn Exchange>, Failure> {
         let check_condition = request.want_registers && request.taskfile.protocol == Protocol::NonData;
-        let cdb = build_cdb(&request.taskfile, self.form, self.length, check_condition)
-            .ok_or(Failure::CannotCarry { sense: None })?;
+        let refused = self.learned.ck_cond_refused.load(Ordering::Relaxed);
+        let cdb = build_cdb(
+            &request.taskfile,
+            self.form,
+            self.length,
+            check_condition && !refused,
+        )
+        .ok_or(Failure::CannotCarry { sense: None })?;
         let data = match (request.taskfile.protocol, request.data_out) {
             (p, None) if p.is_in() => Data::In {
                 len_bytes: request.taskfile.transfer_bytes(),
@@ -120,7 +137,7 @@ impl AtaDialect for Sat {
                 timeout: request.timeout,
             },
             check_condition,
-            asked_without_ck_cond: false,
+            asked_without_ck_cond: refused,
             dialect: self.clone(),
             phase: Phase::Start,
             attention_retries: 1,
@@ -260,13 +277,7 @@ impl Exchange for SatExchange {
                 Ok(Step::Send(self.command.clone()))
             }
             (Phase::Sent, Some(completion)) => self.judge(completion),
-            (Phase::AskedForRegisters, Some(completion)) => {
-                self.phase = Phase::Over;
-                Ok(Step::Done(Reply {
-                    registers: self.registers_from_rri(&completion),
-                    data: None,
-                }))
-            }
+            (Phase::AskedForRegisters, Some(completion)) => self.judge_rri(&completion),
             _ => Err(Failure::CannotCarry { sense: None }),
         }
     }
@@ -321,6 +332,10 @@ impl SatExchange {
             (0x5, 0x24, _) if self.may_ask_without_ck_cond() => {
                 // CK_COND may be the field that is refused: the same without it, and the registers by RRI.
                 self.asked_without_ck_cond = true;
+                self.dialect
+                    .learned
+                    .ck_cond_refused
+                    .store(true, Ordering::Relaxed);
                 self.command.cdb = without_ck_cond(&self.command.cdb);
                 Ok(Step::Send(self.command.clone()))
             }
@@ -339,31 +354,36 @@ impl SatExchange {
                 });
             }
         }
-        let ask = self.check_condition
+        if self.check_condition
             && registers == Registers::default()
-            && self.dialect.registers == RegisterSource::CkCondThenRri
-            && !self.dialect.learned.rri_refused.load(Ordering::Relaxed);
-        if ask {
+            && let Some(ask) = self.rri()
+        {
             self.phase = Phase::AskedForRegisters;
-            let cdb = rri_cdb(self.dialect.form);
-            return Ok(Step::Send(Command::data_in(
-                cdb,
-                ATA_RETURN_DESCRIPTOR_BYTES,
-                self.command.timeout,
-            )));
+            return Ok(Step::Send(ask));
         }
         self.phase = Phase::Over;
         Ok(Step::Done(Reply { registers, data }))
     }
 
     fn may_ask_without_ck_cond(&self) -> bool {
-        self.check_condition
-            && !self.asked_without_ck_cond
-            && self.dialect.registers == RegisterSource::CkCondThenRri
-            && !self.dialect.learned.rri_refused.load(Ordering::Relaxed)
+        self.check_condition && !self.asked_without_ck_cond && self.rri().is_some()
     }
 
-    fn registers_from_rri(&self, completion: &Completion) -> Registers {
+    /// RETURN RESPONSE INFORMATION in the form that works or is still to be tried.
+    fn rri(&self) -> Option<Command> {
+        if self.dialect.registers != RegisterSource::CkCondThenRri {
+            return None;
+        }
+        let flags = *RRI_FLAGS.get(self.dialect.learned.rri_form.load(Ordering::Relaxed))?;
+        let cdb = rri_cdb(self.dialect.form, flags);
+        Some(Command::data_in(
+            cdb,
+            ATA_RETURN_DESCRIPTOR_BYTES,
+            self.command.timeout,
+        ))
+    }
+
+    fn judge_rri(&mut self, completion: &Completion) -> Result<Step, Failure> {
         let reply = completion
             .data
             .as_deref()
@@ -371,10 +391,33 @@ impl SatExchange {
         let registers = reply
             .and_then(AtaRegisters::from_descriptor)
             .filter(|r| !r.is_all_zero());
-        if registers.is_none() {
-            self.dialect.learned.rri_refused.store(true, Ordering::Relaxed);
+        match registers.map(|r| (r, r.is_success(), r.status)) {
+            Some((registers, Some(true), _)) => {
+                self.phase = Phase::Over;
+                Ok(Step::Done(Reply {
+                    registers,
+                    data: None,
+                }))
+            }
+            Some((registers, Some(false), Some(status))) if status != 0 => Err(Failure::Aborted {
+                status,
+                error: registers.error.unwrap_or_default(),
+            }),
+            // No registers, or such without a STATUS that a drive could have: try the other form, then give it up.
+            _ => {
+                self.dialect.learned.rri_form.fetch_add(1, Ordering::Relaxed);
+                match self.rri() {
+                    Some(ask) => Ok(Step::Send(ask)),
+                    None => {
+                        self.phase = Phase::Over;
+                        Ok(Step::Done(Reply {
+                            registers: Registers::default(),
+                            data: None,
+                        }))
+                    }
+                }
+            }
         }
-        registers.unwrap_or_default()
     }
 }
 
@@ -387,9 +430,11 @@ fn without_ck_cond(cdb: &Cdb) -> Cdb {
     Cdb::new(&bytes).unwrap_or(*cdb)
 }
 
+/// Flag bytes of RETURN RESPONSE INFORMATION: the standard's with T_DIR, then the one without that tools in the field send.
+const RRI_FLAGS: [u8; 2] = [T_DIR_IN | T_LENGTH_TRANSPORT, T_LENGTH_TRANSPORT];
+
 /// RETURN RESPONSE INFORMATION: protocol 15, data-in, length in the transport.
-fn rri_cdb(form: Form) -> Cdb {
-    let flags = T_DIR_IN | T_LENGTH_TRANSPORT;
+fn rri_cdb(form: Form, flags: u8) -> Cdb {
     match form {
         Form::Auto | Form::Twelve => Cdb::from_array([0xa1, 0x1e, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         Form::Sixteen => Cdb::from_array([0x85, 0x1e, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
@@ -528,17 +573,42 @@ mod tests {
         assert_eq!(reply.expect("registers").registers.lba_high, Some(0xc2));
         assert_eq!(left, 0);
 
-        let refused = format!(
-            "{empty}{RRI_12}< status 02\n< sense 70 00 05 00 00 00 00 0a 00 00 00 00 24 00 00 00 00 00\n"
+        const NO: &str = "< status 02\n< sense 70 00 05 00 00 00 00 0a 00 00 00 00 24 00 00 00 00 00\n";
+        const RRI_12_PLAIN: &str = "> cdb a1 1e 03 00 00 00 00 00 00 00 00 00\n> in 14\n";
+        let second_form = format!(
+            "{empty}{RRI_12}{NO}{RRI_12_PLAIN}< status 00\n< in 09 0c 00 00 00 00 00 00 00 4f 00 c2 00 50\n"
         );
+        let (reply, left) = play(&second_form, &sat(Form::Twelve), status_request());
+        assert_eq!(reply.expect("registers").registers.lba_high, Some(0xc2));
+        assert_eq!(left, 0);
+
+        let refused = format!("{empty}{RRI_12}{NO}{RRI_12_PLAIN}{NO}");
         let dialect = sat(Form::Twelve);
-        let (reply, _) = play(&refused, &dialect, status_request());
+        let (reply, left) = play(&refused, &dialect, status_request());
         assert_eq!(
             reply.expect("no registers, no error").registers,
             Registers::default()
         );
+        assert_eq!(left, 0);
         let (_, left) = play(&empty, &dialect, status_request());
         assert_eq!(left, 0, "the second time nobody asks again");
+    }
+
+    /// The registers that RETURN RESPONSE INFORMATION brings may be those of a command that the drive aborted.
+    #[test]
+    fn an_aborted_command_is_no_passed_one() {
+        let aborted = format!(
+            "{STATUS_12}< status 00\n{RRI_12}< status 00\n< in 09 0c 00 04 00 00 00 00 00 4f 00 c2 00 51\n"
+        );
+        let (reply, _) = play(&aborted, &sat(Form::Twelve), status_request());
+        let error = reply.expect_err("the drive aborted it");
+        assert_eq!(
+            error.failure(),
+            Some(&Failure::Aborted {
+                status: 0x51,
+                error: 0x04
+            })
+        );
     }
 
     #[test]
@@ -551,6 +621,17 @@ mod tests {
             format!("{refused}{plain}{RRI_12}< status 00\n< in 09 0c 00 00 00 00 00 00 00 4f 00 c2 00 50\n");
         let (reply, left) = play(&script, &sat(Form::Twelve), status_request());
         assert_eq!(reply.expect("registers").registers.lba_high, Some(0xc2));
+        assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn a_refused_ck_cond_is_not_tried_again() {
+        let dialect = sat(Form::Twelve);
+        dialect.learned.ck_cond_refused.store(true, Ordering::Relaxed);
+        let plain = "> cdb a1 06 00 da 00 00 4f c2 00 b0 00 00\n< status 00\n";
+        let script = format!("{plain}{RRI_12}< status 00\n< in 09 0c 00 00 00 00 00 00 00 4f 00 c2 00 50\n");
+        let (reply, left) = play(&script, &dialect, status_request());
+        assert_eq!(reply.expect("registers").registers.lba_mid, Some(0x4f));
         assert_eq!(left, 0);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::bridge::{BridgeError, Failure};
 use crate::drive::{DriveError, NoPassThrough};
+use crate::sys::lock::LockError;
 use crate::transport::TransportError;
 
 /// What to try; empty when nothing helps.
@@ -9,19 +10,29 @@ pub fn advise(error: &DriveError) -> Vec<String> {
     let one = |text: &str| vec![text.to_owned()];
     match error {
         DriveError::Transport(error) => advise_transport(error),
-        DriveError::Harmed { source, .. } => {
-            let mut advice = vec![
-                "unplug the bridge, plug it in again, and see whether the disk is well".to_owned(),
-                "this bridge will not be probed again; --forget clears that, --dialect NAME skips the probing".to_owned(),
-            ];
+        DriveError::Harmed {
+            source, remembered, ..
+        } => {
+            let mut advice =
+                vec!["unplug the bridge, plug it in again, and see whether the disk is well".to_owned()];
+            if *remembered {
+                advice.push(
+                    "this bridge will not be probed again; --forget clears that, --dialect NAME skips the probing"
+                        .to_owned(),
+                );
+            }
             advice.extend(advise_transport(source));
             advice
         }
-        DriveError::HarmedBefore { .. } => vec![
-            "name the dialect if you know it (--dialect sat12), or --forget and try once more".to_owned(),
-        ],
+        DriveError::HarmedBefore { .. } => {
+            vec!["name the dialect if you know it (--dialect NAME), or --forget and try once more".to_owned()]
+        }
         DriveError::Asleep { .. } => one("--wake reads it anyway"),
-        DriveError::Locked { .. } => one("wait until the other run is over"),
+        DriveError::Locked {
+            source: LockError::Held { .. },
+            ..
+        } => one("wait until the other run is over"),
+        DriveError::Locked { .. } => one("run it as the user who made the lock file, or as root"),
         DriveError::NativeNvme { .. } => {
             one("use `nvme smart-log` of nvme-cli; drivethru is for disks behind USB bridges")
         }
@@ -30,15 +41,15 @@ pub fn advise(error: &DriveError) -> Vec<String> {
         }
         DriveError::BadName { .. } | DriveError::Replay(_) => Vec::new(),
         DriveError::NoPassThrough { why, .. } => advise_no_pass_through(why),
-        DriveError::NoSmart { why, .. } if why.contains("switched off") => {
-            one("switch it on: drivethru raw DEV 85 06 00 00 d8 00 00 00 00 00 4f 00 c2 00 b0 00")
-        }
+        DriveError::NoSmart { why, .. } if why.contains("switched off") => vec![
+            "switch it on: drivethru raw DEV a1 06 00 d8 00 00 4f c2 00 b0 00 00".to_owned(),
+            "or, if the dialect is sat16: drivethru raw DEV 85 06 00 00 d8 00 00 00 00 00 4f 00 c2 00 b0 00"
+                .to_owned(),
+        ],
         DriveError::NoSmart { .. } | DriveError::NoTemperature { .. } => {
             one("`drivethru info DEV` shows what this drive offers")
         }
-        DriveError::Garbage { .. } => {
-            one("the bridge garbles data: try another dialect (--dialect sat12 or sat16)")
-        }
+        DriveError::Garbage { .. } => one("the bridge garbles data: try another dialect (--dialect sat16)"),
         DriveError::Bridge(BridgeError::Transport(error)) => advise_transport(error),
         DriveError::Bridge(error) => match error.failure() {
             Some(Failure::NotReady { .. }) => {
@@ -48,7 +59,7 @@ pub fn advise(error: &DriveError) -> Vec<String> {
                 one("this drive does not do that; `drivethru info DEV` shows what it offers")
             }
             Some(Failure::CannotCarry { .. } | Failure::FieldRefused { .. }) => {
-                one("try another dialect (--dialect sat12 or sat16)")
+                one("`drivethru info DEV` shows the dialect in use; another may carry it (--dialect sat16)")
             }
             _ => evidence(),
         },
@@ -85,6 +96,10 @@ fn advise_transport(error: &TransportError) -> Vec<String> {
 
 fn advise_no_pass_through(why: &NoPassThrough) -> Vec<String> {
     match why {
+        NoPassThrough::Refused { tried } if tried.iter().any(|t| t.why.starts_with("claims success")) => vec![
+            "something answers, but not with the drive's own data: is there a drive in it, and is its plug seated?".to_owned(),
+            "--record failure.xchg keeps the answers as evidence for a report".to_owned(),
+        ],
         NoPassThrough::Refused { .. } => vec![
             "plain USB sticks and card readers have no SMART at all; `drivethru info DEV` shows what SCSI knows".to_owned(),
             "if there is a SATA drive inside, its bridge may need another cable, port or firmware".to_owned(),
@@ -92,18 +107,18 @@ fn advise_no_pass_through(why: &NoPassThrough) -> Vec<String> {
         NoPassThrough::KnownWithout { .. } => {
             vec!["`drivethru info DEV` shows what SCSI knows; --dialect sat tries anyway".to_owned()]
         }
-        NoPassThrough::KnownToHang { .. } => {
-            vec!["--dialect sat12 tries anyway, at your risk: have nothing mounted from it".to_owned()]
-        }
-        NoPassThrough::Foreign { .. } => {
+        NoPassThrough::KnownToHang { .. } | NoPassThrough::Foreign { .. } => {
             vec!["smartctl has options for such bridges: see its manual page, option -d".to_owned()]
         }
         NoPassThrough::NvmeTunnel { .. } => {
             vec!["smartctl -d snt... reads such bridges: see its manual page, option -d".to_owned()]
         }
         NoPassThrough::KernelRefuses { id } => vec![
-            format!("lift it and plug the disk in again: echo '{id}:' > /sys/module/usb_storage/parameters/quirks"),
-            format!("or use plain usb-storage: echo '{id}:u' > /sys/module/usb_storage/parameters/quirks"),
+            format!(
+                "use plain usb-storage for it: add {id}:u to /sys/module/usb_storage/parameters/quirks, keeping what is there, \
+                 and plug it in again"
+            ),
+            format!("or keep uas and lift the refusal: add {id}: there instead (with no letters)"),
         ],
         NoPassThrough::NotADisk { .. } | NoPassThrough::AskedForScsi => Vec::new(),
     }

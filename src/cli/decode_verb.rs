@@ -3,9 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::args::DecodeArgs;
 use super::exit::Exit;
 use super::{Context, Stop, decode, print};
+use crate::text::mask_serial;
 
 /// Dumps are small; more than this is the wrong file.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
@@ -14,14 +17,43 @@ pub(super) fn run(context: &Context, args: &DecodeArgs) -> Result<Exit, Stop> {
     let bytes = read(&args.file)?;
     let identify = args.identify.as_deref().map(read).transpose()?;
     let thresholds = args.thresholds.as_deref().map(read).transpose()?;
-    let document = decode::decode(args.kind, &bytes, identify.as_deref(), thresholds.as_deref())
+    let mut document = decode::decode(args.kind, &bytes, identify.as_deref(), thresholds.as_deref())
         .map_err(|e| Stop::BadInput(format!("{}: {e}", args.file.display())))?;
+    if context.common.mask {
+        mask(&mut document);
+    }
     if context.common.json {
         context.print_json_pretty(&document)?;
     } else {
         print(&decode::render_text(&document))?;
     }
     Ok(Exit::Done)
+}
+
+/// Hides what tells one device from its twins: serial numbers by their two first characters and length, other identifiers
+/// wholly.
+fn mask(value: &mut Value) {
+    const IDENTIFIERS: [&str; 6] = [
+        "wwn",
+        "eui64",
+        "nguid",
+        "designators",
+        "vendor_specific",
+        "unit_serial_number",
+    ];
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|key, _| !IDENTIFIERS.contains(&key.as_str()) && key != "hex");
+            for (key, field) in fields.iter_mut() {
+                match field {
+                    Value::String(text) if key.contains("serial") => *text = mask_serial(text),
+                    field => mask(field),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(mask),
+        _ => {}
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Stop> {

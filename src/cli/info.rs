@@ -8,6 +8,7 @@ use crate::report;
 use crate::text::mask_serial;
 
 pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
+    let device = &context.device_name(device);
     let spinner = Spinner::start(&format!("reading {device}"), context.common.verbose);
     let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
     let mut report = drive.info()?;
@@ -20,6 +21,9 @@ pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
         }
         if let Some(usb) = &mut report.host.usb {
             usb.serial = usb.serial.as_deref().map(mask_serial);
+        }
+        if let Some(inquiry) = &mut report.inquiry {
+            inquiry.vendor_specific = None;
         }
         // Unit serial number, designators and the IDENTIFY copy would give it away again.
         report

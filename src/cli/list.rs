@@ -26,11 +26,17 @@ pub(super) fn run(context: &Context, all: bool) -> Result<Exit, Stop> {
         .filter(|facts| all || facts.usb.is_some())
         .map(|facts| entry(context, facts))
         .collect();
+    let mut without_disk = sysfs.bare_bridges();
+    if context.common.mask {
+        for bridge in &mut without_disk {
+            bridge.usb.serial = bridge.usb.serial.as_deref().map(mask_serial);
+        }
+    }
     let report = ListReport {
         schema: "drivethru-list/1",
         schema_version: 1,
         devices,
-        without_disk: sysfs.bare_bridges(),
+        without_disk,
     };
     if context.common.json {
         context.print_json_pretty(&report)?;
@@ -54,7 +60,14 @@ fn entry(context: &Context, mut facts: NodeFacts) -> ListEntry {
             let mut device = drive.device_ref();
             context.mask(&mut device);
             match drive.access() {
-                Access::Ata(_) => (Some(device), Works::Smart, None),
+                Access::Ata(_) => match drive.identify().and_then(|i| i.smart().supported) {
+                    Some(false) => (
+                        Some(device),
+                        Works::Identity,
+                        Some("the drive has no SMART".to_owned()),
+                    ),
+                    _ => (Some(device), Works::Smart, None),
+                },
                 Access::ScsiOnly(why) => (Some(device), Works::ScsiOnly, Some(why.to_string())),
             }
         }

@@ -22,7 +22,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use crate::bridge::memory::Memory;
-use crate::drive::{DeviceRef, DriveError, OpenOptions};
+use crate::drive::{DeviceRef, DriveError, OpenOptions, RecordFile};
 use crate::report::Style;
 use crate::sys::lock;
 use crate::text;
@@ -36,6 +36,7 @@ pub const STATE_FILE_VARIABLE: &str = "DRIVETHRU_STATE_FILE";
 pub(crate) struct Context {
     pub common: Common,
     pub style: Style,
+    record: Option<RecordFile>,
 }
 
 /// How a verb ends early.
@@ -86,9 +87,9 @@ pub fn main() -> u8 {
             std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         }
     };
-    let context = Context {
-        common: cli.common,
-        style: Style { color },
+    let context = match Context::new(cli.common, Style { color }) {
+        Ok(context) => context,
+        Err(stop) => return stop.report().code(),
     };
     let result = match cli.command {
         Command::List { all } => list::run(&context, all),
@@ -162,6 +163,35 @@ pub(crate) fn note(what: &str) {
 }
 
 impl Context {
+    fn new(common: Common, style: Style) -> Result<Self, Stop> {
+        if common.mask && common.verbose > 1 {
+            return Err(Stop::Usage("--mask cannot hide what -vv shows".to_owned()));
+        }
+        if common.mask && common.record.is_some() {
+            return Err(Stop::Usage("--mask cannot hide what --record writes".to_owned()));
+        }
+        let record = match &common.record {
+            Some(path) => Some(
+                RecordFile::create(path).map_err(|e| Stop::BadInput(format!("{}: {e}", path.display())))?,
+            ),
+            None => None,
+        };
+        Ok(Self {
+            common,
+            style,
+            record,
+        })
+    }
+
+    /// The name to use for a device: as given, but for a link under `--mask`, since `/dev/disk/by-id` names hold serials.
+    pub fn device_name(&self, given: &str) -> String {
+        let path = std::path::Path::new(given);
+        match path.canonicalize() {
+            Ok(real) if self.common.mask && path.is_symlink() => real.display().to_string(),
+            _ => given.to_owned(),
+        }
+    }
+
     /// Options for opening `device`, from the common options and the environment.
     pub fn open_options(&self, device: &str) -> OpenOptions {
         let defaults = OpenOptions::default();
@@ -171,7 +201,7 @@ impl Context {
             dialect: self.common.dialect.clone(),
             timeout: self.common.timeout.unwrap_or(defaults.timeout),
             trace: self.common.verbose,
-            record: self.common.record.clone(),
+            record: self.record.clone(),
             lock_dir: Some(lock::default_dir()),
             ..defaults
         }

@@ -10,7 +10,8 @@ use crate::drive::{Care, Drive};
 use crate::report;
 
 pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
-    let mut options = context.open_options(&args.device);
+    let device = context.device_name(&args.device);
+    let mut options = context.open_options(&device);
     options.wake = args.wake;
     options.allowance.self_test = args.test.is_some();
     // A self-test spins the disk up anyway.
@@ -19,8 +20,8 @@ pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
     } else {
         Care::NoWake
     };
-    let spinner = Spinner::start(&format!("reading {}", args.device), context.common.verbose);
-    let mut drive = Drive::open(&args.device, &options, care)?;
+    let spinner = Spinner::start(&format!("reading {device}"), context.common.verbose);
+    let mut drive = Drive::open(&device, &options, care)?;
     if let Some(test) = args.test {
         let (test, what) = match test {
             Test::Short => (

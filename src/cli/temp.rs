@@ -7,21 +7,25 @@ use std::time::Duration;
 use super::args::{Format, TempArgs};
 use super::exit::Exit;
 use super::{Context, Stop, advice, complain, print};
+use crate::drive::power::PowerState;
 use crate::drive::temperature::TempReport;
 use crate::drive::{Care, Drive, DriveError};
 use crate::report;
 use crate::report::temp::{CSV_HEADER, Outcome};
-use crate::time::{Clock, RealClock};
+use crate::time::{Clock, RealClock, VirtualClock};
+use crate::transport::TransportError;
 
 /// Pauses are cut so short that an interrupt is felt at once.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// One device and its state between readings.
-struct Polled<'a> {
-    name: &'a str,
+struct Polled {
+    name: String,
     drive: Option<Drive>,
     /// The last complaint; the same one is not repeated at each reading.
     complained: Option<String>,
+    /// It timed out or its transport failed: each further command could hang or reset it again.
+    given_up: bool,
 }
 
 /// What one reading brought.
@@ -47,41 +51,55 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
     }
-    let mut polled: Vec<Polled<'_>> = args
+    let mut polled: Vec<Polled> = args
         .devices
         .iter()
         .map(|name| Polled {
-            name,
+            name: context.device_name(name),
             drive: None,
             complained: None,
+            given_up: false,
         })
         .collect();
     let real = RealClock::new();
     let mut exit = Exit::Done;
     let mut round: u64 = 0;
+    let mut tick: u32 = 0;
     loop {
-        let taken: Vec<Taken> = polled.iter_mut().map(|p| p.take(context, args)).collect();
+        let taken: Vec<Option<Taken>> = polled
+            .iter_mut()
+            .map(|p| (!p.given_up).then(|| p.take(context, args)))
+            .collect();
         for (device, outcome) in polled.iter_mut().zip(&taken) {
-            exit = exit.worst(device.judge(outcome));
+            if let Some(outcome) = outcome {
+                exit = exit.worst(device.judge(outcome, every.is_some()));
+            }
         }
         show(context, format, round == 0, &polled, &taken, &real)?;
         round += 1;
         let Some(every) = every.filter(|_| args.count.is_none_or(|count| round < count)) else {
             return Ok(exit);
         };
-        let due = every.saturating_mul(u32::try_from(round).unwrap_or(u32::MAX));
+        if polled.iter().all(|p| p.given_up) {
+            return Ok(exit);
+        }
+        // A reading that took longer than the interval costs the readings that it overran; none is made up for.
+        tick = tick.saturating_add(1);
+        let simulated = |p: &Polled| p.name.starts_with("sim:") || p.name.starts_with("replay:");
+        let all_simulated = polled.iter().all(simulated);
+        while !all_simulated && every.saturating_mul(tick) < real.now() {
+            tick = tick.saturating_add(1);
+        }
+        let due = every.saturating_mul(tick);
         for clock in polled
             .iter()
             .filter_map(|p| p.drive.as_ref())
-            .filter(|d| d.clock().is_virtual())
             .map(Drive::clock)
+            .filter(|c| c.is_virtual())
         {
             clock.sleep(due.saturating_sub(clock.now()).max(Duration::from_millis(1)));
         }
-        let simulated_only = polled
-            .iter()
-            .all(|p| p.drive.as_ref().is_some_and(Drive::is_simulated));
-        while !simulated_only && real.now() < due && !interrupted.load(Ordering::Relaxed) {
+        while !all_simulated && real.now() < due && !interrupted.load(Ordering::Relaxed) {
             real.sleep(SLICE.min(due.saturating_sub(real.now())));
         }
         if interrupted.load(Ordering::Relaxed) {
@@ -90,18 +108,18 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     }
 }
 
-impl Polled<'_> {
+impl Polled {
     fn take(&mut self, context: &Context, args: &TempArgs) -> Taken {
         let mut drive = match self.drive.take() {
             Some(drive) => drive,
             None => {
-                let mut options = context.open_options(self.name);
+                let mut options = context.open_options(&self.name);
                 options.wake = args.wake;
-                Drive::open(self.name, &options, Care::NoWake)?
+                Drive::open(&self.name, &options, Care::NoWake)?
             }
         };
         let result = drive.temp_report();
-        // After a transport error the handle is worth nothing; the next round opens the device afresh.
+        // After a transport error the handle is worth nothing.
         if !matches!(result, Err(DriveError::Transport(_))) {
             self.drive = Some(drive);
         }
@@ -110,20 +128,43 @@ impl Polled<'_> {
         Ok(report)
     }
 
-    fn judge(&mut self, outcome: &Taken) -> Exit {
+    fn judge(&mut self, outcome: &Taken, polling: bool) -> Exit {
         match outcome {
             Ok(_) => {
                 self.complained = None;
                 Exit::Done
             }
             Err(error) => {
+                self.given_up = matches!(
+                    &**error,
+                    DriveError::Harmed { .. }
+                        | DriveError::HarmedBefore { .. }
+                        | DriveError::Transport(
+                            TransportError::TimedOut { .. } | TransportError::Failed { .. }
+                        )
+                );
                 let what = error.to_string();
                 if self.complained.as_ref() != Some(&what) {
-                    complain(&what, &advice::advise(error));
+                    let mut advice = advice::advise(error);
+                    if polling && self.given_up {
+                        advice.push("it is not read again in this run".to_owned());
+                    }
+                    complain(&what, &advice);
                     self.complained = Some(what);
                 }
                 Exit::of(error)
             }
+        }
+    }
+
+    /// The device's own time; for a simulated one that could not be opened, the instant at which simulations start.
+    fn time(&self, real: &RealClock) -> String {
+        match &self.drive {
+            Some(drive) => drive.clock().rfc3339(),
+            None if self.name.starts_with("sim:") || self.name.starts_with("replay:") => {
+                VirtualClock::new().rfc3339()
+            }
+            None => real.rfc3339(),
         }
     }
 }
@@ -132,35 +173,40 @@ fn show(
     context: &Context,
     format: Format,
     first: bool,
-    polled: &[Polled<'_>],
-    taken: &[Taken],
+    polled: &[Polled],
+    taken: &[Option<Taken>],
     real: &RealClock,
 ) -> Result<(), Stop> {
-    let outcomes: Vec<Outcome<'_>> = polled
+    let taken: Vec<(&Polled, &Taken)> = polled
         .iter()
         .zip(taken)
+        .filter_map(|(device, taken)| Some((device, taken.as_ref()?)))
+        .collect();
+    let outcomes: Vec<Outcome<'_>> = taken
+        .iter()
         .map(|(device, taken)| Outcome {
-            device: device.name,
+            device: &device.name,
             report: taken.as_ref().ok(),
             error: taken.as_ref().err().map(ToString::to_string),
-            asleep: matches!(taken.as_ref().map_err(|e| &**e), Err(DriveError::Asleep { .. })),
-            time: match (taken, &device.drive) {
-                (Ok(report), _) => report.time.clone(),
-                (Err(_), Some(drive)) => drive.clock().rfc3339(),
-                (Err(_), None) => real.rfc3339(),
+            left_asleep: match taken.as_ref().map_err(|e| &**e) {
+                Err(DriveError::Asleep { state, .. }) => Some(*state),
+                _ => None,
             },
+            time: taken
+                .as_ref()
+                .map_or_else(|_| device.time(real), |report| report.time.clone()),
         })
         .collect();
     match format {
         Format::Text => {
-            let lines = taken
+            let lines = outcomes
                 .iter()
-                .flatten()
+                .filter_map(|o| o.report)
                 .map(|r| report::temp::line(r, context.style));
             print(&lines.collect::<String>())
         }
         Format::Json => {
-            for (outcome, taken) in outcomes.iter().zip(taken) {
+            for (outcome, (_, taken)) in outcomes.iter().zip(&taken) {
                 match taken {
                     Ok(report) => context.print_json(report)?,
                     Err(error) => context.print_json(&error_document(outcome, error))?,
@@ -197,7 +243,7 @@ fn error_document(outcome: &Outcome<'_>, error: &DriveError) -> serde_json::Valu
         "schema_version": 1,
         "time": outcome.time,
         "device": {"name": outcome.device},
-        "power_state": if outcome.asleep { "standby" } else { "unknown" },
+        "power_state": outcome.left_asleep.unwrap_or(PowerState::Unknown),
         "error": {"message": error.to_string(), "exit_code": Exit::of(error).code()},
     })
 }

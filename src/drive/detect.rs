@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::error::{NoPassThrough, Rejected};
+use super::known;
 use super::power::{Media, PowerState};
 use super::{Access, DriveError, OpenOptions};
 use crate::ata::identify::{Identify, Rotation};
@@ -19,7 +20,6 @@ use crate::bridge::{self, AtaDialect, BridgeError, Failure, Request};
 use crate::scsi::cdb;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::sense::Sense;
-use crate::scsi::vpd::{self, Vpd};
 use crate::sys::NodeFacts;
 use crate::transport::{Command, Status, Transport, TransportError, execute};
 
@@ -72,7 +72,7 @@ const FORMS: [(Form, LengthSource); 4] = [
 impl Detection<'_> {
     pub fn run(mut self) -> Result<Detected, DriveError> {
         let remembered = self.recall();
-        let media = media_from_facts(self.facts);
+        let media = known::media(self.facts);
         let named = match self.options.dialect.as_deref() {
             None | Some("auto") => None,
             Some("scsi") => {
@@ -95,8 +95,12 @@ impl Detection<'_> {
             });
         }
         let inquiry = self.inquiry()?;
+        // Whatever the user named: on other devices the opcodes of ATA PASS-THROUGH mean something else.
+        if let Some(why) = known::not_a_disk(self.facts, inquiry.as_ref()) {
+            return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
+        }
         if named.is_none()
-            && let Some(why) = self.forbidden(inquiry.as_ref())
+            && let Some(why) = known::forbidden(self.facts)
         {
             return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
         }
@@ -104,18 +108,17 @@ impl Detection<'_> {
         let mut power = PowerState::Unknown;
         let mut media = media;
         let mut tried = Vec::new();
-        let mut candidates = candidates;
         if self.gate && media != Media::Flash && !remembered.power_mode_lies {
-            power = self.power_before_identify(&mut candidates, &mut tried)?;
+            power = self.power_before_identify(&candidates)?;
             self.leave_asleep(power, media)?;
         } else if self.learns_from_waking(media, &remembered) {
             // If IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
-            power = self.power_before_identify(&mut candidates, &mut tried)?;
+            power = self.power_before_identify(&candidates)?;
         }
-        let mut unknown_forms = Vec::new();
+        let mut unknown_opcodes = Vec::new();
         for sat in candidates {
             // An opcode that is unknown stays so with the length in another place.
-            if unknown_forms.contains(&sat.form) {
+            if unknown_opcodes.contains(&sat.opcode()) {
                 continue;
             }
             let answer = bridge::run(self.transport, &sat, identify_request(self.options.timeout));
@@ -142,19 +145,16 @@ impl Detection<'_> {
                 },
                 Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
                 Err(error) => {
-                    let refused = error.failure().is_some_and(Failure::never_reached_the_drive);
-                    let why = error.failure().map(short).unwrap_or_default();
-                    if !refused {
-                        tried.push(Rejected {
-                            dialect: sat.name().to_owned(),
-                            why,
-                        });
-                        // The drive or the bridge failed in a way that another CDB form will not cure.
-                        break;
+                    let Some(failure) = error.failure() else {
+                        return Err(error.into());
+                    };
+                    match failure {
+                        Failure::CannotCarry { .. } => unknown_opcodes.push(sat.opcode()),
+                        _ if another_form_may_help(failure) => {}
+                        // The drive or the bridge is in trouble, and no other form of CDB will cure that.
+                        _ => return Err(error.into()),
                     }
-                    if matches!(error.failure(), Some(Failure::CannotCarry { .. })) {
-                        unknown_forms.push(sat.form);
-                    }
+                    let why = short(failure);
                     self.clear_error_state()?;
                     why
                 }
@@ -221,38 +221,6 @@ impl Detection<'_> {
             .and_then(|bytes| Inquiry::parse(bytes).ok()))
     }
 
-    /// What the tables and the kernel know against sending SAT commands at all.
-    fn forbidden(&self, inquiry: Option<&Inquiry>) -> Option<NoPassThrough> {
-        let kind = inquiry
-            .map(|i| i.peripheral_device_type)
-            .or(self.facts.scsi.peripheral_type);
-        if let Some(kind) = kind.filter(|k| !matches!(k, 0x00 | 0x0e)) {
-            return Some(NoPassThrough::NotADisk {
-                peripheral_type: kind,
-            });
-        }
-        let usb = self.facts.usb.as_ref()?;
-        let id = format!("{:04x}:{:04x}", usb.vid, usb.pid);
-        if self.facts.driver.as_deref() == Some("uas") && kernel_refuses(usb.vid, usb.pid, self.facts) {
-            return Some(NoPassThrough::KernelRefuses { id });
-        }
-        let quirk = quirks::lookup(usb.vid, usb.pid)?;
-        let evidence = format!("{id}: {}", quirk.evidence);
-        match quirk.rule {
-            Rule::Start(_) => None,
-            Rule::Tunnel(maker) => Some(NoPassThrough::NvmeTunnel {
-                maker: maker.to_owned(),
-                evidence,
-            }),
-            Rule::Foreign(dialect) => Some(NoPassThrough::Foreign {
-                dialect: dialect.to_owned(),
-                evidence,
-            }),
-            Rule::NoPassThrough => Some(NoPassThrough::KnownWithout { evidence }),
-            Rule::Hangs => Some(NoPassThrough::KnownToHang { evidence }),
-        }
-    }
-
     fn candidates(&self, named: Option<Sat>, remembered: &Remembered) -> (Vec<Sat>, FoundBy) {
         if let Some(sat) = named {
             return (vec![sat], FoundBy::Named);
@@ -263,8 +231,8 @@ impl Detection<'_> {
             .facts
             .usb
             .as_ref()
-            .and_then(|usb| quirks::lookup(usb.vid, usb.pid));
-        let never_twelve = matches!(quirk.map(|q| q.rule), Some(Rule::Start("sat16")));
+            .and_then(|usb| quirks::lookup(usb.vid, usb.pid, usb.bcd_device));
+        let never_twelve = matches!(quirk.map(|q| q.rule), Some(Rule::Start("sat16" | "sat16,tpsiu")));
         let allowed = |sat: &Sat| !never_twelve || sat.form == Form::Sixteen;
         let mut all: Vec<Sat> = FORMS.iter().map(make).filter(allowed).collect();
         let mut first = None;
@@ -293,73 +261,52 @@ impl Detection<'_> {
         (all, found_by)
     }
 
-    /// CHECK POWER MODE through the first candidate that carries it, then REQUEST SENSE.
+    /// CHECK POWER MODE in the first form of each opcode, then REQUEST SENSE.
     ///
-    /// An answer that does not come leaves the state unknown; IDENTIFY then tells whether the media turns.
-    fn power_before_identify(
-        &mut self,
-        candidates: &mut Vec<Sat>,
-        tried: &mut Vec<Rejected>,
-    ) -> Result<PowerState, DriveError> {
-        let mut state = PowerState::Unknown;
-        let mut asked_again = false;
-        while let Some(sat) = candidates.first() {
-            // No RETURN RESPONSE INFORMATION before the bridge is known to speak SAT.
-            let probe = Sat::new(sat.form, sat.length, RegisterSource::CkCond);
-            let request = Request::new(
-                "CHECK POWER MODE",
-                Taskfile::check_power_mode(),
-                self.options.timeout,
-            )
-            .with_registers();
-            match bridge::run(self.transport, &probe, request) {
-                Ok(reply) => {
-                    if let Some(count) = reply.registers.count {
-                        state = PowerState::from_power_mode(PowerMode::from_count(count));
-                    } else if !asked_again {
-                        // Linux cuts the first long sense to 18 bytes, and COUNT 0 (standby) then looks like nothing at
-                        // all; the second answer comes whole.
-                        asked_again = true;
-                        continue;
-                    }
-                    break;
-                }
+    /// An answer that does not come leaves the state unknown, for a bridge may refuse commands without data and still carry
+    /// others; IDENTIFY then tells whether the media turns.
+    fn power_before_identify(&mut self, candidates: &[Sat]) -> Result<PowerState, DriveError> {
+        let mut refused_opcodes = Vec::new();
+        for sat in candidates {
+            if refused_opcodes.contains(&sat.opcode()) {
+                continue;
+            }
+            match self.check_power_mode(sat) {
+                Ok(Some(state)) => return Ok(state),
+                Ok(None) => break,
                 Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
-                Err(error) => match error.failure() {
-                    Some(Failure::CannotCarry { .. }) if candidates.len() > 1 => {
-                        let form = sat.form;
-                        let why = error.failure().map(short).unwrap_or_default();
-                        tried.push(Rejected {
-                            dialect: sat.name().to_owned(),
-                            why,
-                        });
-                        // An opcode that is unknown stays so with the length in another place.
-                        candidates.retain(|other| other.form != form);
-                        self.clear_error_state()?;
-                        if candidates.is_empty() {
-                            return Ok(state);
-                        }
+                Err(error) => {
+                    self.clear_error_state()?;
+                    match error.failure() {
+                        Some(Failure::CannotCarry { .. }) => refused_opcodes.push(sat.opcode()),
+                        _ => break,
                     }
-                    Some(Failure::CannotCarry { .. }) => {
-                        let why = error.failure().map(short).unwrap_or_default();
-                        tried.push(Rejected {
-                            dialect: sat.name().to_owned(),
-                            why,
-                        });
-                        candidates.clear();
-                        return Ok(state);
-                    }
-                    _ => {
-                        self.clear_error_state()?;
-                        break;
-                    }
-                },
+                }
             }
         }
-        if state == PowerState::Unknown {
-            state = request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))?;
+        if refused_opcodes.len() > 1 {
+            // Neither opcode is known: most likely a plain stick, which REQUEST SENSE would tell nothing of either.
+            return Ok(PowerState::Unknown);
         }
-        Ok(state)
+        request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))
+    }
+
+    /// The state, or `None` when the bridge returned no COUNT.
+    fn check_power_mode(&mut self, sat: &Sat) -> Result<Option<PowerState>, BridgeError> {
+        // No RETURN RESPONSE INFORMATION before the bridge is known to speak SAT.
+        let probe = Sat::new(sat.form, sat.length, RegisterSource::CkCond);
+        // Linux cuts the first long sense to 18 bytes, and COUNT 0 (standby) then looks like nothing at all; the second
+        // answer comes whole.
+        for _ in 0..2 {
+            let taskfile = Taskfile::check_power_mode();
+            let request = Request::new("CHECK POWER MODE", taskfile, self.options.timeout).with_registers();
+            let reply = bridge::run(self.transport, &probe, request)?;
+            if let Some(count) = reply.registers.count {
+                let state = PowerState::from_power_mode(PowerMode::from_count(count));
+                return Ok((state != PowerState::Unknown).then_some(state));
+            }
+        }
+        Ok(None)
     }
 
     /// A standby answer leaves the drive alone: of media that is not known to be flash nothing else is asked.
@@ -370,7 +317,11 @@ impl Detection<'_> {
             state,
         };
         match (state, media) {
-            (PowerState::Standby, _) => Err(asleep("the drive says that it is in standby")),
+            (PowerState::Standby, Media::Rotating) => Err(asleep("the drive says that it is in standby")),
+            (PowerState::Standby, _) => Err(asleep(
+                "the drive says that it is in standby (a few bridges say so of flash memory; once read with --wake, it is \
+                 remembered)",
+            )),
             (PowerState::Unknown, Media::Rotating) => Err(asleep(
                 "a rotating disk whose power state cannot be read through this bridge",
             )),
@@ -439,32 +390,22 @@ pub(super) fn stop(
         // Never sent, or refused by rights: the bridge is not to blame.
         _ => return DriveError::Transport(error),
     };
+    let mut remembered = false;
     if let (Some(memory), Some(key)) = (&options.memory, key) {
         let harm = Harm {
             command,
             what: what.to_owned(),
             when: transport.clock().rfc3339(),
         };
-        if let Err(error) = memory.update(key, |r| r.harmed_by = Some(harm)) {
-            tracing::warn!("could not remember {}: {error}", key.as_str());
+        match memory.update(key, |r| r.harmed_by = Some(harm)) {
+            Ok(()) => remembered = true,
+            Err(error) => tracing::warn!("could not remember {}: {error}", key.as_str()),
         }
     }
     DriveError::Harmed {
         device: transport.device().to_owned(),
         source: error,
-    }
-}
-
-/// The kernel's uas driver answers ATA PASS-THROUGH itself for these, unless a quirk entry lifts it.
-fn kernel_refuses(vid: u16, pid: u16, facts: &NodeFacts) -> bool {
-    let listed = vid == 0x0bc2
-        || matches!(
-            (vid, pid),
-            (0x13fd, 0x3940) | (0x154b, 0xf009 | 0xf00b | 0xf00d) | (0x2109, 0x0711) | (0x125f, 0xa94a)
-        );
-    match &facts.kernel_quirks {
-        Some(letters) => letters.contains('t'),
-        None => listed,
+        remembered,
     }
 }
 
@@ -500,7 +441,7 @@ pub(super) fn believe(data: &[u8]) -> Result<Identify, String> {
     Ok(identify)
 }
 
-fn media_from_identify(identify: &Identify, before: Media) -> Media {
+pub(super) fn media_from_identify(identify: &Identify, before: Media) -> Media {
     match identify.rotation() {
         Rotation::NonRotating => Media::Flash,
         Rotation::Rpm(_) => Media::Rotating,
@@ -510,25 +451,17 @@ fn media_from_identify(identify: &Identify, before: Media) -> Media {
     }
 }
 
-/// From the pages that the kernel cached: block device characteristics, or the ATA information page's IDENTIFY sector.
-fn media_from_facts(facts: &NodeFacts) -> Media {
-    let pages = &facts.scsi.vpd_pages;
-    let characteristics = pages
-        .get(&0xb1)
-        .and_then(|page| Vpd::parse(page).ok())
-        .map(|page| page.content);
-    if let Some(vpd::Content::BlockDeviceCharacteristics(page)) = characteristics {
-        match page.rotating {
-            Some(false) => return Media::Flash,
-            Some(true) => return Media::Rotating,
-            None => {}
-        }
+/// Whether the bridge may take the same command in another form: it refused a field, cut the data, or failed without a
+/// reason or with the one that bridges give for what they do not know (0B/00/00).
+fn another_form_may_help(failure: &Failure) -> bool {
+    match failure {
+        Failure::FieldRefused { .. }
+        | Failure::ShortData { .. }
+        | Failure::CheckCondition { sense: None } => true,
+        Failure::CheckCondition { sense: Some(sense) } => sense.is_empty() || sense.is(0x0b, 0x00, 0x00),
+        Failure::Aborted { .. } => true,
+        _ => false,
     }
-    let identify = pages
-        .get(&0x89)
-        .and_then(|page| page.get(60..572))
-        .and_then(|s| believe(s).ok());
-    identify.map_or(Media::Unknown, |i| media_from_identify(&i, Media::Unknown))
 }
 
 fn short(failure: &Failure) -> String {

@@ -190,6 +190,8 @@ pub enum DriveError {
         device: String,
         /// What happened.
         source: TransportError,
+        /// It stands in the memory now.
+        remembered: bool,
     },
     /// The drive offers no temperature that can be believed.
     #[error("{device}: no temperature: {why}")]

@@ -12,6 +12,7 @@ use crate::ata::sct::{SctStatus, TempHistory};
 use crate::ata::smart::{SmartReport, Thresholds, WhenFailed};
 use crate::bridge::taskfile::Taskfile;
 use crate::bridge::{BridgeError, Failure, Registers, Request};
+use crate::wire::Checksum;
 
 /// The verdict in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -127,7 +128,7 @@ impl Drive {
         let thresholds = optional(self.read_thresholds(), "thresholds", &mut not_read)?;
         if thresholds
             .as_ref()
-            .is_some_and(|t| t.checksum() != crate::wire::Checksum::Valid)
+            .is_some_and(|t| t.checksum() != Checksum::Valid)
         {
             not_read.push("thresholds: their checksum is wrong, so they are left aside".to_owned());
         }
@@ -137,7 +138,8 @@ impl Drive {
         }
         let smart = SmartReport::build(&data, thresholds.as_ref(), self.identify());
         let sct = optional(self.read_sct(), "SCT status", &mut not_read)?.flatten();
-        let statistics = optional(self.read_statistics(), "device statistics", &mut not_read)?.flatten();
+        let read = self.read_statistics(&mut not_read);
+        let statistics = optional(read, "device statistics", &mut not_read)?.flatten();
         let mut temperature = Temperature::default();
         if let Some(status) = &sct {
             temperature.add_sct(status);
@@ -218,7 +220,10 @@ impl Drive {
     }
 
     /// Device statistics in one command where the bridge carries it, page by page where it returns only the first.
-    fn read_statistics(&mut self) -> Result<Option<DeviceStatistics>, DriveError> {
+    fn read_statistics(
+        &mut self,
+        not_read: &mut Vec<String>,
+    ) -> Result<Option<DeviceStatistics>, DriveError> {
         if !self.identify().is_some_and(super::has_gpl) {
             return Ok(None);
         }
@@ -243,11 +248,14 @@ impl Drive {
                 .filter(|bytes| bytes.get(2) == Some(&page))
             {
                 Some(bytes) => whole.extend_from_slice(bytes),
-                None => {
-                    if let Ok(Some(bytes)) = self.read_devstat_page(page) {
-                        whole.extend(bytes);
+                // The bridge returned only the first page, or another one in its place.
+                None => match self.read_devstat_page(page) {
+                    Ok(bytes) => whole.extend(bytes.unwrap_or_default()),
+                    Err(error @ (DriveError::Bridge(_) | DriveError::Garbage { .. })) => {
+                        not_read.push(format!("device statistics, page {page:02x}h: {error}"));
                     }
-                }
+                    Err(error) => return Err(error),
+                },
             }
         }
         DeviceStatistics::parse(&whole)
@@ -345,10 +353,14 @@ fn read_history_block() -> Vec<u8> {
 
 /// The drive aborted it, or the bridge knows no such command.
 fn is_refusal(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Aborted { .. } | Failure::CannotCarry { .. } | Failure::FieldRefused { .. }
-    )
+    match failure {
+        Failure::Aborted { .. } | Failure::CannotCarry { .. } | Failure::FieldRefused { .. } => true,
+        // What many bridges make of the drive's abort: 0B/00/00, 0B/4E/00.
+        Failure::CheckCondition { sense: Some(sense) } => {
+            sense.key == 0x0b && matches!(sense.asc, 0x00 | 0x4e)
+        }
+        _ => false,
+    }
 }
 
 /// A failed part is noted; a failed transport ends everything.
@@ -434,6 +446,12 @@ fn judge(
         add(
             Verdict::Failing,
             "the drive itself says that it is about to fail (SMART RETURN STATUS)".to_owned(),
+        );
+    }
+    if smart.checksum == Checksum::Invalid {
+        add(
+            Verdict::Warning,
+            "the SMART data have a wrong checksum: they may be garbled on the way".to_owned(),
         );
     }
     for attribute in &smart.attributes {

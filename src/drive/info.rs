@@ -11,6 +11,7 @@ use crate::scsi::inquiry::Inquiry;
 use crate::scsi::vpd::Vpd;
 use crate::sys::NodeFacts;
 use crate::transport::{Command, Status};
+use crate::wire::Checksum;
 
 /// How commands reach the drive.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,7 +80,8 @@ pub struct InfoReport {
 }
 
 impl Drive {
-    /// Everything that identifies bridge and drive. Sends at most one command beyond those of opening.
+    /// Everything that identifies bridge and drive. READ CAPACITY is sent where the kernel does not know the size, and nothing
+    /// else beyond what opening sent.
     ///
     /// # Errors
     /// The transport failed.
@@ -113,6 +115,12 @@ impl Drive {
             remarks.push(format!(
                 "the bridge shows blocks of {host} bytes where the drive has sectors of {drive}"
             ));
+        }
+        if identify.as_ref().is_some_and(|i| i.checksum == Checksum::Invalid) {
+            remarks.push(
+                "the IDENTIFY data have a wrong checksum: the bridge patches them, or they are garbled"
+                    .to_owned(),
+            );
         }
         if let Some(identify) = &identify
             && identify.smart.supported == Some(true)

@@ -5,6 +5,7 @@ mod detect;
 mod error;
 pub mod health;
 pub mod info;
+mod known;
 pub mod open;
 pub mod power;
 pub mod temperature;
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 pub use detect::FoundBy;
 pub use error::{DriveError, NoPassThrough, Rejected};
-pub use open::{OpenOptions, Target};
+pub use open::{OpenOptions, RecordFile, Target};
 
 use crate::ata::identify::{FeatureSets, Identify, SctFeatures};
 use crate::ata::power::PowerMode;
@@ -382,8 +383,16 @@ impl Drive {
         }
     }
 
-    /// Before each reading by a polling verb: a disk that fell asleep since is left alone.
+    /// Before each reading by a polling verb: a drive that fell asleep or was suspended since is left alone.
     fn gate_power(&mut self) -> Result<PowerState, DriveError> {
+        if self.gate {
+            self.facts.runtime_status = self
+                .options
+                .sysfs
+                .runtime_status(&self.facts)
+                .or(self.facts.runtime_status.take());
+            refuse_suspended(&self.name, &self.facts, &self.options, Care::NoWake)?;
+        }
         if self.media == Media::Flash || !self.gate {
             return Ok(
                 if self.media == Media::Flash && self.power == PowerState::Unknown {
@@ -396,11 +405,17 @@ impl Drive {
         if std::mem::take(&mut self.power_is_fresh) {
             return Ok(self.power);
         }
-        self.power = self.ask_power()?;
-        match self.power {
-            PowerState::Standby => Err(self.asleep("the drive says that it is in standby")),
-            PowerState::Unknown => Err(self.asleep("its power state cannot be read any more")),
-            awake => Ok(awake),
+        self.power = match &self.access {
+            Access::Ata(_) => self.ask_power()?,
+            Access::ScsiOnly(_) => detect::request_sense_power(&mut *self.transport, self.options.timeout)?,
+        };
+        match (self.power, &self.access) {
+            (PowerState::Standby, _) => Err(self.asleep("the drive says that it is in standby")),
+            (PowerState::Unknown, Access::Ata(_)) => {
+                Err(self.asleep("its power state cannot be read any more"))
+            }
+            // What SCSI shows of such a device (log page 0Dh) is kept by its controller.
+            (state, _) => Ok(state),
         }
     }
 

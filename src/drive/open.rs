@@ -1,8 +1,10 @@
 //! From a name to a transport stack and the facts about what is behind it.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::DriveError;
@@ -39,8 +41,8 @@ pub struct OpenOptions {
     pub allowance: Allowance,
     /// 0 is silent, 1 traces every command to stderr, 2 its data too.
     pub trace: u8,
-    /// Record every exchange into this file.
-    pub record: Option<PathBuf>,
+    /// Record every exchange here; a device that is opened again goes on in the same file.
+    pub record: Option<RecordFile>,
     /// Where lock files are; `None` does not lock.
     pub lock_dir: Option<PathBuf>,
     /// How long to wait for another process to let go of the device.
@@ -145,9 +147,16 @@ impl Target {
             nix::sys::stat::major(meta.rdev()),
             nix::sys::stat::minor(meta.rdev()),
         );
+        // What sysfs does not know as a SCSI device is not even opened: opening a watchdog or a tape has effects, and a
+        // mapped volume would pass commands on to a disk that was not named.
         let facts = sysfs
             .by_number(kind.is_block_device(), major, minor)
-            .unwrap_or_default();
+            .filter(|f| f.hctl.is_some());
+        let Some(facts) = facts else {
+            return Err(bad(
+                "this is no SCSI disk; for a mapped or RAID volume name the disk below it",
+            ));
+        };
         let path = match (&facts.block_node, facts.partition) {
             (Some(disk), Some(_)) => PathBuf::from(disk),
             _ => path,
@@ -260,21 +269,46 @@ fn lock_key(facts: &NodeFacts) -> Option<String> {
 }
 
 fn record_into(
-    path: &Path,
+    file: &RecordFile,
     inner: Box<dyn Transport>,
     facts: &NodeFacts,
 ) -> Result<impl Transport + use<>, DriveError> {
     let bad = |error: &dyn std::fmt::Display| DriveError::BadName {
-        name: path.display().to_string(),
+        name: file.path.display().to_string(),
         why: format!("cannot record: {error}"),
     };
-    let file = File::options()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(|e| bad(&e))?;
     let facts_json = serde_json::to_string(facts).map_err(|e| bad(&e))?;
-    Record::new(inner, file, &facts_json).map_err(|e| bad(&e))
+    Record::new(inner, file.clone(), &facts_json).map_err(|e| bad(&e))
+}
+
+/// A new `.xchg` file, shared by everything that is recorded in one run.
+#[derive(Debug, Clone)]
+pub struct RecordFile {
+    path: PathBuf,
+    file: Arc<File>,
+}
+
+impl RecordFile {
+    /// Creates the file; an existing one is never overwritten.
+    ///
+    /// # Errors
+    /// It exists, or cannot be created.
+    pub fn create(path: &Path) -> std::io::Result<Self> {
+        let file = File::options().write(true).create_new(true).open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file: Arc::new(file),
+        })
+    }
+}
+
+impl Write for RecordFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        (&*self.file).write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        (&*self.file).flush()
+    }
 }
 
 #[cfg(test)]
@@ -311,21 +345,15 @@ mod tests {
             Target::Replay("x.xchg".into())
         );
         assert!(
-            matches!(resolve("/dev/null"), Ok(Target::Node { .. })),
-            "SG_IO will tell"
+            matches!(resolve("/dev/null"), Err(DriveError::BadName { .. })),
+            "not in sysfs as a SCSI device"
         );
     }
 
     #[test]
     fn a_recording_never_overwrites() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let options = OpenOptions {
-            record: Some(file.path().to_owned()),
-            ..OpenOptions::default()
-        };
-        let replay = tempfile::NamedTempFile::new().expect("a file");
-        let target = Target::Replay(replay.path().to_owned());
-        let inner = inner(target, &options).expect("an empty recording");
-        assert!(matches!(stack(inner, &options), Err(DriveError::BadName { .. })));
+        let error = RecordFile::create(file.path()).expect_err("it exists");
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
     }
 }

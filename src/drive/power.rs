@@ -29,6 +29,16 @@ pub enum Media {
 }
 
 impl PowerState {
+    /// The word for it in every output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Idle => "idle",
+            Self::Standby => "standby",
+            Self::Unknown => "unknown",
+        }
+    }
+
     /// From what CHECK POWER MODE returned.
     pub fn from_power_mode(mode: crate::ata::power::PowerMode) -> Self {
         use crate::ata::power::PowerMode;

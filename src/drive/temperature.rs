@@ -115,6 +115,12 @@ pub struct Limits {
     /// Lowest ever seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime_min_celsius: Option<Celsius>,
+    /// Highest that a SMART attribute keeps beside its value; whether since power-on or ever differs by maker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_max_celsius: Option<Celsius>,
+    /// Lowest that a SMART attribute keeps beside its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_min_celsius: Option<Celsius>,
 }
 
 /// All that is known of the temperature.
@@ -218,8 +224,8 @@ impl Temperature {
         for candidate in report.temperature_candidates() {
             self.add(Source::of_attribute(candidate.id), candidate.celsius);
             let said = |c: Option<Celsius>| c.filter(|c| c.is_plausible());
-            self.limits.lifetime_max_celsius = self.limits.lifetime_max_celsius.or(said(candidate.max));
-            self.limits.lifetime_min_celsius = self.limits.lifetime_min_celsius.or(said(candidate.min));
+            self.limits.recorded_max_celsius = self.limits.recorded_max_celsius.or(said(candidate.max));
+            self.limits.recorded_min_celsius = self.limits.recorded_min_celsius.or(said(candidate.min));
         }
     }
 
@@ -262,10 +268,15 @@ impl Drive {
                     }),
                 };
             }
-            Access::Ata(_) => match self.preferred {
-                Some(preferred) => vec![preferred],
-                None => vec![Preferred::Sct, Preferred::Smart, Preferred::Devstat],
-            },
+            Access::Ata(_) => {
+                let mut order = vec![Preferred::Sct, Preferred::Smart, Preferred::Devstat];
+                // The one that worked last time is asked first; should it fail now, the others are there.
+                if let Some(preferred) = self.preferred.take() {
+                    order.retain(|source| *source != preferred);
+                    order.insert(0, preferred);
+                }
+                order
+            }
         };
         let mut refused = Vec::new();
         for source in order {

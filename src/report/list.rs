@@ -15,6 +15,8 @@ use crate::units::human_bytes;
 pub enum Works {
     /// Temperature and SMART through this dialect.
     Smart,
+    /// The drive answers through this dialect, but has no SMART.
+    Identity,
     /// Only what SCSI knows.
     ScsiOnly,
     /// Left asleep.
@@ -73,6 +75,7 @@ pub fn render(report: &ListReport, style: Style) -> String {
             let model = entry.device.as_ref().and_then(|d| d.model.as_ref());
             let works = match entry.works {
                 Works::Smart => style.paint(Tone::Good, "temp, smart"),
+                Works::Identity => "identity".to_owned(),
                 Works::ScsiOnly => "SCSI only".to_owned(),
                 Works::Asleep => style.paint(Tone::Faint, "left asleep"),
                 Works::NeedsRoot => style.paint(Tone::Warn, "needs root"),

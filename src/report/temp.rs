@@ -1,9 +1,10 @@
 //! `temp`: text, CSV and Prometheus.
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{Style, Tone};
@@ -20,8 +21,8 @@ pub struct Outcome<'a> {
     pub report: Option<&'a TempReport>,
     /// Why there is none.
     pub error: Option<String>,
-    /// It was left asleep.
-    pub asleep: bool,
+    /// It was left asleep, in this state as far as it is known.
+    pub left_asleep: Option<PowerState>,
     /// When, RFC 3339.
     pub time: String,
 }
@@ -77,6 +78,9 @@ pub fn limits_text(limits: &Limits) -> String {
     if let Some(text) = range(limits.lifetime_min_celsius, limits.lifetime_max_celsius) {
         parts.push(format!("lifetime {text}"));
     }
+    if let Some(text) = range(limits.recorded_min_celsius, limits.recorded_max_celsius) {
+        parts.push(format!("recorded {text}"));
+    }
     parts.join(", ")
 }
 
@@ -112,11 +116,12 @@ pub fn csv_row(outcome: &Outcome<'_>) -> [String; 10] {
             .and_then(|t| t.source)
             .map(|s| s.word().to_owned())
             .unwrap_or_default(),
-        match (outcome.report, outcome.asleep) {
-            (Some(report), _) => power_word(report.power_state).to_owned(),
-            (None, true) => "standby".to_owned(),
-            (None, false) => "unknown".to_owned(),
-        },
+        match (outcome.report, outcome.left_asleep) {
+            (Some(report), _) => report.power_state,
+            (None, state) => state.unwrap_or(PowerState::Unknown),
+        }
+        .word()
+        .to_owned(),
         outcome
             .report
             .map(|r| r.cost.commands.to_string())
@@ -133,42 +138,36 @@ pub fn csv_row(outcome: &Outcome<'_>) -> [String; 10] {
     ]
 }
 
-/// The word for a power state in every output.
-pub fn power_word(state: PowerState) -> &'static str {
-    match state {
-        PowerState::Active => "active",
-        PowerState::Idle => "idle",
-        PowerState::Standby => "standby",
-        PowerState::Unknown => "unknown",
+/// Labels of one sample, in their order.
+type Labels = Vec<(&'static str, String)>;
+
+/// One metric with its samples in the order of the devices; the crate's own families keep theirs in hash order, which would
+/// make the same run differ.
+struct Metric {
+    name: &'static str,
+    help: &'static str,
+    samples: Vec<(Labels, i64)>,
+}
+
+#[derive(Debug)]
+struct Readings(Vec<Metric>);
+
+impl std::fmt::Debug for Metric {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
     }
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct DeviceLabels {
-    device: String,
-    model: String,
-    serial: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct SourceLabels {
-    device: String,
-    model: String,
-    serial: String,
-    source: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct LimitLabels {
-    device: String,
-    model: String,
-    serial: String,
-    limit: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct NameLabels {
-    device: String,
+impl Collector for Readings {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        for metric in self.0.iter().filter(|m| !m.samples.is_empty()) {
+            let mut family = encoder.encode_descriptor(metric.name, metric.help, None, MetricType::Gauge)?;
+            for (labels, value) in &metric.samples {
+                ConstGauge::new(*value).encode(family.encode_family(labels)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// All devices' readings as one exposition.
@@ -176,55 +175,41 @@ struct NameLabels {
 /// # Errors
 /// The encoder's, which only a failing writer causes.
 pub fn prometheus(outcomes: &[Outcome<'_>]) -> Result<String, std::fmt::Error> {
-    let temperature = Family::<SourceLabels, Gauge>::default();
-    let limits = Family::<LimitLabels, Gauge>::default();
-    let commands = Family::<DeviceLabels, Gauge>::default();
-    let up = Family::<NameLabels, Gauge>::default();
-    let asleep = Family::<NameLabels, Gauge>::default();
-    let mut registry = Registry::with_prefix("drivethru");
-    registry.register(
-        "temperature_celsius",
-        "Temperature of the drive",
-        temperature.clone(),
-    );
-    registry.register(
+    let metric = |name, help| Metric {
+        name,
+        help,
+        samples: Vec::new(),
+    };
+    let mut temperature = metric("temperature_celsius", "Temperature of the drive");
+    let mut limits = metric(
         "temperature_limit_celsius",
         "Limits and extremes that the drive itself tells",
-        limits.clone(),
     );
-    registry.register(
-        "reading_commands",
-        "Commands sent for this reading",
-        commands.clone(),
-    );
-    registry.register("device_up", "1 when the drive gave a reading", up.clone());
-    registry.register(
-        "device_asleep",
-        "1 when the drive was left asleep",
-        asleep.clone(),
-    );
+    let mut commands = metric("reading_commands", "Commands sent for this reading");
+    let mut up = metric("device_up", "1 when the drive gave a reading");
+    let mut asleep = metric("device_asleep", "1 when the drive was left asleep");
     for outcome in outcomes {
-        let name = NameLabels {
-            device: text::for_terminal(outcome.device),
-        };
-        up.get_or_create(&name).set(i64::from(outcome.report.is_some()));
-        asleep.get_or_create(&name).set(i64::from(outcome.asleep));
+        let name: Labels = vec![("device", text::for_terminal(outcome.device))];
+        up.samples
+            .push((name.clone(), i64::from(outcome.report.is_some())));
+        asleep
+            .samples
+            .push((name.clone(), i64::from(outcome.left_asleep.is_some())));
         let Some(report) = outcome.report else { continue };
         let shown = |s: &Option<String>| s.as_deref().map(text::for_terminal).unwrap_or_default();
-        let (device, model, serial) = (
-            name.device.clone(),
-            shown(&report.device.model),
-            shown(&report.device.serial),
-        );
+        let mut device = name;
+        device.push(("model", shown(&report.device.model)));
+        device.push(("serial", shown(&report.device.serial)));
+        let with = |label: &'static str, value: &str| {
+            let mut labels = device.clone();
+            labels.push((label, value.to_owned()));
+            labels
+        };
         for reading in report.temperature.readings.iter().filter(|r| r.plausible) {
-            let labels = SourceLabels {
-                device: device.clone(),
-                model: model.clone(),
-                serial: serial.clone(),
-                source: reading.source.word().to_owned(),
-            };
             if let Some(celsius) = reading.celsius {
-                temperature.get_or_create(&labels).set(i64::from(celsius.0));
+                temperature
+                    .samples
+                    .push((with("source", reading.source.word()), i64::from(celsius.0)));
             }
         }
         let l = &report.temperature.limits;
@@ -235,26 +220,25 @@ pub fn prometheus(outcomes: &[Outcome<'_>]) -> Result<String, std::fmt::Error> {
             ("power_cycle_min", l.power_cycle_min_celsius),
             ("lifetime_max", l.lifetime_max_celsius),
             ("lifetime_min", l.lifetime_min_celsius),
+            ("recorded_max", l.recorded_max_celsius),
+            ("recorded_min", l.recorded_min_celsius),
         ];
         for (limit, celsius) in known {
-            let Some(celsius) = celsius else { continue };
-            let labels = LimitLabels {
-                device: device.clone(),
-                model: model.clone(),
-                serial: serial.clone(),
-                limit: limit.to_owned(),
-            };
-            limits.get_or_create(&labels).set(i64::from(celsius.0));
+            if let Some(celsius) = celsius {
+                limits.samples.push((with("limit", limit), i64::from(celsius.0)));
+            }
         }
         let sent = i64::try_from(report.cost.commands).unwrap_or(i64::MAX);
-        commands
-            .get_or_create(&DeviceLabels {
-                device,
-                model,
-                serial,
-            })
-            .set(sent);
+        commands.samples.push((device, sent));
     }
+    let mut registry = Registry::with_prefix("drivethru");
+    registry.register_collector(Box::new(Readings(vec![
+        temperature,
+        limits,
+        commands,
+        up,
+        asleep,
+    ])));
     let mut out = String::new();
     encode(&mut out, &registry)?;
     Ok(out)

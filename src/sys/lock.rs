@@ -41,7 +41,7 @@ pub fn default_dir() -> PathBuf {
     if run.is_dir() {
         run.to_owned()
     } else {
-        std::env::temp_dir()
+        PathBuf::from("/tmp")
     }
 }
 

@@ -96,6 +96,35 @@ impl Sysfs {
         }
     }
 
+    /// The runtime power state of a device described before, read afresh: the device's own, or that of a suspended bridge.
+    pub fn runtime_status(&self, facts: &NodeFacts) -> Option<String> {
+        let class = |class: &str, node: &Option<String>| {
+            let name = node.as_deref()?.strip_prefix("/dev/")?;
+            self.root
+                .join("class")
+                .join(class)
+                .join(name)
+                .join("device")
+                .canonicalize()
+                .ok()
+        };
+        let device = class("block", &facts.block_node).or_else(|| class("scsi_generic", &facts.sg_node))?;
+        self.runtime_status_of(&device)
+    }
+
+    fn runtime_status_of(&self, device: &Path) -> Option<String> {
+        let own = text(&device.join("power/runtime_status"));
+        let interface = device
+            .ancestors()
+            .skip(1)
+            .take_while(|dir| dir.starts_with(&self.root))
+            .find(|dir| dir.join("bInterfaceClass").exists());
+        let bridge = interface
+            .and_then(Path::parent)
+            .and_then(|dir| text(&dir.join("power/runtime_status")));
+        bridge.filter(|status| status.starts_with("suspend")).or(own)
+    }
+
     /// Kernel names of all SCSI disks, `sda` before `sdb` before `sdaa`.
     pub fn scsi_disks(&self) -> Vec<String> {
         let mut names: Vec<String> = entries(&self.root.join("class/block"))
@@ -136,13 +165,15 @@ impl Sysfs {
             if has_disk {
                 continue;
             }
-            let Some(device) = interface.parent() else {
-                continue;
-            };
-            found.push(BareBridge {
-                usb: usb_facts(device, &interface),
-                driver: link_name(&interface.join("driver")),
-            });
+            if let Some(usb) = interface
+                .parent()
+                .and_then(|device| usb_facts(device, &interface))
+            {
+                found.push(BareBridge {
+                    usb,
+                    driver: link_name(&interface.join("driver")),
+                });
+            }
         }
         found
     }
@@ -158,7 +189,6 @@ impl Sysfs {
             scsi: scsi_facts(device),
             ..NodeFacts::default()
         };
-        let mut runtime = text(&device.join("power/runtime_status"));
         let mut up = device.parent();
         while let Some(dir) = up {
             if !dir.starts_with(&self.root) {
@@ -166,13 +196,7 @@ impl Sysfs {
             }
             if facts.usb.is_none() && dir.join("bInterfaceClass").exists() {
                 facts.driver = link_name(&dir.join("driver"));
-                if let Some(usb_device) = dir.parent() {
-                    facts.usb = Some(usb_facts(usb_device, dir));
-                    let bridge = text(&usb_device.join("power/runtime_status"));
-                    if bridge.as_deref().is_some_and(|s| s.starts_with("suspend")) {
-                        runtime = bridge;
-                    }
-                }
+                facts.usb = dir.parent().and_then(|usb_device| usb_facts(usb_device, dir));
             }
             if facts.driver.is_none() && is_host(dir) {
                 let name = dir.file_name().and_then(|n| n.to_str()).unwrap_or_default();
@@ -181,7 +205,7 @@ impl Sysfs {
             }
             up = dir.parent();
         }
-        facts.runtime_status = runtime;
+        facts.runtime_status = self.runtime_status_of(device);
         if let Some(usb) = &facts.usb {
             facts.kernel_quirks = self.kernel_quirks(usb.vid, usb.pid);
         }
@@ -229,11 +253,12 @@ fn scsi_facts(device: &Path) -> ScsiFacts {
     }
 }
 
-fn usb_facts(device: &Path, interface: &Path) -> UsbFacts {
+/// `None` when not even the ids can be read.
+fn usb_facts(device: &Path, interface: &Path) -> Option<UsbFacts> {
     let hex16 = |name: &str| text(&device.join(name)).and_then(|t| u16::from_str_radix(&t, 16).ok());
-    UsbFacts {
-        vid: hex16("idVendor").unwrap_or_default(),
-        pid: hex16("idProduct").unwrap_or_default(),
+    Some(UsbFacts {
+        vid: hex16("idVendor")?,
+        pid: hex16("idProduct")?,
         bcd_device: hex16("bcdDevice").unwrap_or_default(),
         manufacturer: text(&device.join("manufacturer")),
         product: text(&device.join("product")),
@@ -243,7 +268,7 @@ fn usb_facts(device: &Path, interface: &Path) -> UsbFacts {
         interface_protocol: text(&interface.join("bInterfaceProtocol"))
             .and_then(|t| u8::from_str_radix(&t, 16).ok()),
         max_power_ma: text(&device.join("bMaxPower")).and_then(|t| t.trim_end_matches("mA").parse().ok()),
-    }
+    })
 }
 
 /// A small text attribute, trimmed; device strings may hold any bytes.
@@ -386,6 +411,18 @@ mod tests {
         let bare = Sysfs::new(root.path()).bare_bridges();
         assert_eq!(bare.len(), 1);
         assert_eq!((bare[0].usb.vid, bare[0].driver.as_deref()), (0x0bda, None));
+    }
+
+    #[test]
+    fn the_power_state_is_read_afresh() {
+        let root = machine();
+        let sysfs = Sysfs::new(root.path());
+        let disk = sysfs.block("sdb").expect("sdb");
+        assert_eq!(sysfs.runtime_status(&disk).as_deref(), Some("active"));
+        let own = root.path().join("class/block/sdb/device/power/runtime_status");
+        fs::write(own, "suspended\n").expect("write");
+        assert_eq!(sysfs.runtime_status(&disk).as_deref(), Some("suspended"));
+        assert_eq!(sysfs.runtime_status(&NodeFacts::default()), None);
     }
 
     #[test]

@@ -156,8 +156,9 @@ impl SgIo {
         };
         let start = self.clock.now();
         // SAFETY: `header` and the three buffers it points to (`sense`, `cdb`, and `received` or the command's own
-        // buffer) are owned by this frame, their lengths are given truthfully, and SG_IO returns only after the kernel
-        // is done with them, whether it succeeds or fails.
+        // buffer) are owned by this frame and their lengths are given truthfully. The kernel copies into them only inside
+        // this call: no mapped or direct I/O is asked for, so even a call that a signal interrupts leaves nothing behind
+        // that would write later.
         let outcome = unsafe { sg_io_ioctl(self.file.as_raw_fd(), &raw mut header) };
         let elapsed = self.clock.now().saturating_sub(start);
         if let Err(errno) = outcome {

@@ -1,5 +1,7 @@
 //! Answers from a recording: `replay:FILE` names and scripted tests.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +21,9 @@ pub struct Replay {
     clock: Arc<VirtualClock>,
     finished: Finished,
 }
+
+/// Recordings are small; a larger file is the wrong one.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The recording cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -49,10 +54,19 @@ impl Replay {
     /// It cannot be read, or is none.
     pub fn open(path: &Path) -> Result<Self, ReplayError> {
         let shown = path.display().to_string();
-        let file = std::fs::read_to_string(path).map_err(|source| ReplayError::Io {
+        let io = |source| ReplayError::Io {
             path: shown.clone(),
             source,
-        })?;
+        };
+        let mut file = String::new();
+        let read = File::open(path)
+            .map_err(io)?
+            .take(MAX_FILE_BYTES + 1)
+            .read_to_string(&mut file)
+            .map_err(io)?;
+        if read as u64 > MAX_FILE_BYTES {
+            return Err(io(std::io::Error::other("larger than any recording (64 MiB)")));
+        }
         let script = xchg::parse(&file).map_err(|source| ReplayError::Grammar {
             path: shown.clone(),
             source,
