@@ -11,7 +11,7 @@ use crate::drive::temperature::TempReport;
 use crate::drive::{Care, Drive, DriveError};
 use crate::report;
 use crate::report::temp::{CSV_HEADER, Outcome};
-use crate::time::{Clock, RealClock};
+use crate::time::{Clock, RealClock, SharedClock, VirtualClock};
 
 /// Pauses are cut so short that an interrupt is felt at once.
 const SLICE: Duration = Duration::from_millis(50);
@@ -20,6 +20,8 @@ const SLICE: Duration = Duration::from_millis(50);
 struct Polled<'a> {
     name: &'a str,
     drive: Option<Drive>,
+    /// The time that counts while the drive is not open.
+    clock: SharedClock,
     /// The last complaint; the same one is not repeated at each reading.
     complained: Option<String>,
 }
@@ -53,6 +55,11 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
         .map(|name| Polled {
             name,
             drive: None,
+            clock: if is_simulation(name) || name.starts_with("replay:") {
+                Arc::new(VirtualClock::new())
+            } else {
+                RealClock::shared()
+            },
             complained: None,
         })
         .collect();
@@ -64,23 +71,18 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
         for (device, outcome) in polled.iter_mut().zip(&taken) {
             exit = exit.worst(device.judge(outcome));
         }
-        show(context, format, round == 0, &polled, &taken, &real)?;
+        show(context, format, round == 0, &polled, &taken)?;
         round += 1;
         let Some(every) = every.filter(|_| args.count.is_none_or(|count| round < count)) else {
             return Ok(exit);
         };
         let due = every.saturating_mul(u32::try_from(round).unwrap_or(u32::MAX));
-        for clock in polled
-            .iter()
-            .filter_map(|p| p.drive.as_ref())
-            .filter(|d| d.clock().is_virtual())
-            .map(Drive::clock)
-        {
+        for clock in polled.iter().map(Polled::clock).filter(|c| c.is_virtual()) {
             clock.sleep(due.saturating_sub(clock.now()).max(Duration::from_millis(1)));
         }
         let simulated_only = polled
             .iter()
-            .all(|p| p.drive.as_ref().is_some_and(Drive::is_simulated));
+            .all(|p| is_simulation(p.name) || p.drive.as_ref().is_some_and(Drive::is_simulated));
         while !simulated_only && real.now() < due && !interrupted.load(Ordering::Relaxed) {
             real.sleep(SLICE.min(due.saturating_sub(real.now())));
         }
@@ -90,7 +92,18 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     }
 }
 
+/// Nothing of it takes place in real time, not even a failure to open it.
+fn is_simulation(name: &str) -> bool {
+    name.starts_with("sim:")
+}
+
 impl Polled<'_> {
+    fn clock(&self) -> SharedClock {
+        self.drive
+            .as_ref()
+            .map_or_else(|| Arc::clone(&self.clock), Drive::clock)
+    }
+
     fn take(&mut self, context: &Context, args: &TempArgs) -> Taken {
         let mut drive = match self.drive.take() {
             Some(drive) => drive,
@@ -134,7 +147,6 @@ fn show(
     first: bool,
     polled: &[Polled<'_>],
     taken: &[Taken],
-    real: &RealClock,
 ) -> Result<(), Stop> {
     let outcomes: Vec<Outcome<'_>> = polled
         .iter()
@@ -144,10 +156,9 @@ fn show(
             report: taken.as_ref().ok(),
             error: taken.as_ref().err().map(ToString::to_string),
             asleep: matches!(taken.as_ref().map_err(|e| &**e), Err(DriveError::Asleep { .. })),
-            time: match (taken, &device.drive) {
-                (Ok(report), _) => report.time.clone(),
-                (Err(_), Some(drive)) => drive.clock().rfc3339(),
-                (Err(_), None) => real.rfc3339(),
+            time: match taken {
+                Ok(report) => report.time.clone(),
+                Err(_) => device.clock().rfc3339(),
             },
         })
         .collect();
