@@ -257,5 +257,16 @@ pub fn prometheus(outcomes: &[Outcome<'_>]) -> Result<String, std::fmt::Error> {
     }
     let mut out = String::new();
     encode(&mut out, &registry)?;
-    Ok(out)
+    Ok(with_samples_sorted(&out))
+}
+
+/// The encoder writes the samples of a family in the order of a hash table, which differs from run to run.
+fn with_samples_sorted(exposition: &str) -> String {
+    let mut lines: Vec<&str> = exposition.lines().collect();
+    for family in lines.chunk_by_mut(|a, b| a.starts_with('#') == b.starts_with('#')) {
+        if family.first().is_some_and(|line| !line.starts_with('#')) {
+            family.sort_unstable();
+        }
+    }
+    lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
