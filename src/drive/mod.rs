@@ -358,11 +358,10 @@ impl Drive {
         }
     }
 
-    /// A drive that has just answered is not asleep.
-    fn power_after_answer(&self) -> PowerState {
-        match self.power {
-            PowerState::Unknown | PowerState::Standby => PowerState::Active,
-            awake => awake,
+    /// It has just read something from its medium, so it is not asleep.
+    fn note_awake(&mut self) {
+        if matches!(self.power, PowerState::Unknown | PowerState::Standby) {
+            self.power = PowerState::Active;
         }
     }
 

@@ -307,7 +307,7 @@ impl Drive {
             time: self.clock().rfc3339(),
             device: self.device_ref(),
             temperature,
-            power_state: self.power_after_answer(),
+            power_state: self.power,
             cost: self.cost_since(start, before),
         })
     }
@@ -318,18 +318,23 @@ impl Drive {
             return Ok(None);
         }
         let reply = self.ata("SMART READ LOG (SCT status)", Taskfile::smart_read_log(0xe0, 1))?;
-        let data = reply.data.unwrap_or_default();
-        SctStatus::parse(&data)
-            .map(Some)
-            .map_err(|source| DriveError::Garbage {
+        let status =
+            SctStatus::parse(&reply.data.unwrap_or_default()).map_err(|source| DriveError::Garbage {
                 device: self.name.clone(),
                 source,
-            })
+            })?;
+        // A drive answers this from memory, asleep or not, and the sector says which: 1 is stand-by, 2 sleep.
+        match status.state.code {
+            1 | 2 => self.power = PowerState::Standby,
+            _ => self.note_awake(),
+        }
+        Ok(Some(status))
     }
 
     /// SMART READ DATA.
     pub(super) fn read_smart_data(&mut self) -> Result<SmartData, DriveError> {
         let reply = self.ata("SMART READ DATA", Taskfile::smart_read_data())?;
+        self.note_awake();
         SmartData::parse(&reply.data.unwrap_or_default()).map_err(|source| DriveError::Garbage {
             device: self.name.clone(),
             source,
@@ -345,6 +350,7 @@ impl Drive {
             "READ LOG EXT (device statistics)",
             Taskfile::read_log_ext(0x04, u16::from(page), 1),
         )?;
+        self.note_awake();
         Ok(reply.data)
     }
 
