@@ -2,8 +2,8 @@
 //!
 //! The rule: SCT status first (standard, one command, no wear on anything), then the SMART attributes 194, 190 and the
 //! others that are temperatures for this model, then page 05h of the Device Statistics. The first source with a plausible
-//! value is taken; on the next readings it alone is asked. Models that are known to freeze when SCT is polled under load are
-//! never asked for SCT.
+//! value is taken; the next readings ask it first, and the others only if it fails. Models that are known to freeze when
+//! SCT is polled under load are never asked for SCT.
 
 use std::time::Duration;
 
@@ -243,7 +243,7 @@ impl Temperature {
 }
 
 impl Drive {
-    /// One reading: the preferred source if it is known, else the first that is plausible.
+    /// One reading: from the source that worked last time, else from the first that is plausible.
     ///
     /// # Errors
     /// Left asleep, no way through, no source with a value that can be believed, or the device failed.
@@ -262,10 +262,12 @@ impl Drive {
                     }),
                 };
             }
-            Access::Ata(_) => match self.preferred {
-                Some(preferred) => vec![preferred],
-                None => vec![Preferred::Sct, Preferred::Smart, Preferred::Devstat],
-            },
+            Access::Ata(_) => {
+                // The one that worked last time; the others only if it fails now.
+                let mut order = vec![Preferred::Sct, Preferred::Smart, Preferred::Devstat];
+                order.sort_by_key(|source| Some(*source) != self.preferred);
+                order
+            }
         };
         let mut refused = Vec::new();
         for source in order {
