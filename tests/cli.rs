@@ -587,3 +587,43 @@ fn hostile_names_are_escaped_in_complaints() {
         assert_inert(text(&output.stderr), "stderr");
     }
 }
+
+/// With a state file named, simulated bridges are remembered like real ones.
+#[test]
+fn a_harmed_bridge_is_refused_until_it_is_forgotten() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let state = dir.path().join("deep/bridges.json");
+    let run = |args: &[&str]| {
+        let mut command = drivethru();
+        let output = command.args(args).env("DRIVETHRU_STATE_FILE", &state).output();
+        output.expect("the tool starts")
+    };
+    let harmed = run(&["temp", "sim:ssd,fault=timeout"]);
+    assert_eq!(harmed.status.code(), Some(4), "{harmed:?}");
+    for verb in [["temp", "sim:ssd"], ["smart", "sim:ssd"], ["info", "sim:ssd"]] {
+        let refused = run(&verb);
+        assert_eq!(refused.status.code(), Some(6), "{verb:?}");
+        let complaint = text(&refused.stderr);
+        assert!(
+            complaint.contains("got no answer in time") && complaint.contains("--forget"),
+            "{complaint}"
+        );
+        assert!(refused.stdout.is_empty(), "{verb:?}");
+    }
+    let named = run(&["temp", "sim:ssd", "--dialect", "sat12"]);
+    assert_eq!(named.status.code(), Some(0), "{named:?}");
+    assert_eq!(
+        run(&["temp", "sim:ssd"]).status.code(),
+        Some(6),
+        "naming a dialect forgets nothing"
+    );
+    assert_eq!(run(&["temp", "sim:ssd", "--forget"]).status.code(), Some(0));
+    assert_eq!(run(&["temp", "sim:ssd"]).status.code(), Some(0));
+    let known = run(&["info", "sim:ssd"]);
+    assert!(
+        text(&known.stdout).contains("sat (remembered from an earlier run)"),
+        "{known:?}"
+    );
+    let memory = std::fs::read_to_string(&state).expect("the memory");
+    assert!(SECRETS.iter().all(|s| !memory.contains(s)), "{memory}");
+}
