@@ -1,6 +1,7 @@
 //! From an error to what the user can do about it, naming flags. The library states facts; this is the only place that advises.
 
 use crate::bridge::{BridgeError, Failure};
+use crate::drive::power::{Media, PowerState};
 use crate::drive::{DriveError, NoPassThrough};
 use crate::sys::lock::LockError;
 use crate::transport::TransportError;
@@ -27,6 +28,15 @@ pub fn advise(error: &DriveError) -> Vec<String> {
         DriveError::HarmedBefore { .. } => {
             vec!["name the dialect if you know it (--dialect NAME), or --forget and try once more".to_owned()]
         }
+        DriveError::Asleep {
+            state: PowerState::Standby,
+            media: Media::Unknown,
+            ..
+        } => vec![
+            "--wake reads it anyway".to_owned(),
+            "if it is flash memory, its bridge says so always: once read with --wake, that is remembered"
+                .to_owned(),
+        ],
         DriveError::Asleep { .. } => one("--wake reads it anyway"),
         DriveError::Locked {
             source: LockError::Held { .. },

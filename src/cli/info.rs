@@ -9,6 +9,7 @@ use crate::text::mask_serial;
 
 pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
     let device = &context.device_name(device);
+    context.start_recording()?;
     let spinner = Spinner::start(&format!("reading {device}"), context.common.verbose);
     let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
     let mut report = drive.info()?;

@@ -15,6 +15,7 @@ mod sim;
 mod smart;
 mod temp;
 
+use std::cell::OnceCell;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -36,7 +37,7 @@ pub const STATE_FILE_VARIABLE: &str = "DRIVETHRU_STATE_FILE";
 pub(crate) struct Context {
     pub common: Common,
     pub style: Style,
-    record: Option<RecordFile>,
+    record: OnceCell<RecordFile>,
 }
 
 /// How a verb ends early.
@@ -170,17 +171,23 @@ impl Context {
         if common.mask && common.record.is_some() {
             return Err(Stop::Usage("--mask cannot hide what --record writes".to_owned()));
         }
-        let record = match &common.record {
-            Some(path) => Some(
-                RecordFile::create(path).map_err(|e| Stop::BadInput(format!("{}: {e}", path.display())))?,
-            ),
-            None => None,
-        };
         Ok(Self {
             common,
             style,
-            record,
+            record: OnceCell::new(),
         })
+    }
+
+    /// Creates the file of `--record`, once the arguments are known to be right.
+    pub fn start_recording(&self) -> Result<(), Stop> {
+        let Some(path) = &self.common.record else {
+            return Ok(());
+        };
+        let file =
+            RecordFile::create(path).map_err(|e| Stop::BadInput(format!("{}: {e}", path.display())))?;
+        self.record
+            .set(file)
+            .map_err(|_| Stop::Usage("--record was started twice".to_owned()))
     }
 
     /// The name to use for a device: as given, but for a link under `--mask`, since `/dev/disk/by-id` names hold serials.
@@ -201,7 +208,7 @@ impl Context {
             dialect: self.common.dialect.clone(),
             timeout: self.common.timeout.unwrap_or(defaults.timeout),
             trace: self.common.verbose,
-            record: self.record.clone(),
+            record: self.record.get().cloned(),
             lock_dir: Some(lock::default_dir()),
             ..defaults
         }

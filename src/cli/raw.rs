@@ -79,6 +79,7 @@ pub(super) fn run(context: &Context, args: &RawArgs) -> Result<Exit, Stop> {
             }
         },
     };
+    context.start_recording()?;
     let options: OpenOptions = context.open_options(&args.device);
     let command = Command {
         cdb,

@@ -10,6 +10,7 @@ use crate::drive::{Care, Drive};
 use crate::report;
 
 pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
+    context.start_recording()?;
     let device = context.device_name(&args.device);
     let mut options = context.open_options(&device);
     options.wake = args.wake;

@@ -12,7 +12,7 @@ use crate::drive::temperature::TempReport;
 use crate::drive::{Care, Drive, DriveError};
 use crate::report;
 use crate::report::temp::{CSV_HEADER, Outcome};
-use crate::time::{Clock, RealClock, VirtualClock};
+use crate::time::{Clock, RealClock, SharedClock, VirtualClock};
 use crate::transport::TransportError;
 
 /// Pauses are cut so short that an interrupt is felt at once.
@@ -22,6 +22,8 @@ const SLICE: Duration = Duration::from_millis(50);
 struct Polled {
     name: String,
     drive: Option<Drive>,
+    /// The time that counts while the drive is not open.
+    clock: SharedClock,
     /// The last complaint; the same one is not repeated at each reading.
     complained: Option<String>,
     /// It timed out or its transport failed: each further command could hang or reset it again.
@@ -40,6 +42,7 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     if context.common.record.is_some() && args.devices.len() > 1 {
         return Err(Stop::Usage("--record takes one device".to_owned()));
     }
+    context.start_recording()?;
     let every = args.every.or(args.count.map(|_| Duration::from_secs(1)));
     let interrupted = Arc::new(AtomicBool::new(false));
     if every.is_some() {
@@ -57,6 +60,11 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
         .map(|name| Polled {
             name: context.device_name(name),
             drive: None,
+            clock: if is_virtual(name) {
+                Arc::new(VirtualClock::new())
+            } else {
+                RealClock::shared()
+            },
             complained: None,
             given_up: false,
         })
@@ -75,7 +83,7 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
                 exit = exit.worst(device.judge(outcome, every.is_some()));
             }
         }
-        show(context, format, round == 0, &polled, &taken, &real)?;
+        show(context, format, round == 0, &polled, &taken)?;
         round += 1;
         let Some(every) = every.filter(|_| args.count.is_none_or(|count| round < count)) else {
             return Ok(exit);
@@ -85,18 +93,12 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
         }
         // A reading that took longer than the interval costs the readings that it overran; none is made up for.
         tick = tick.saturating_add(1);
-        let simulated = |p: &Polled| p.name.starts_with("sim:") || p.name.starts_with("replay:");
-        let all_simulated = polled.iter().all(simulated);
+        let all_simulated = polled.iter().all(|p| is_virtual(&p.name));
         while !all_simulated && every.saturating_mul(tick) < real.now() {
             tick = tick.saturating_add(1);
         }
         let due = every.saturating_mul(tick);
-        for clock in polled
-            .iter()
-            .filter_map(|p| p.drive.as_ref())
-            .map(Drive::clock)
-            .filter(|c| c.is_virtual())
-        {
+        for clock in polled.iter().map(Polled::clock).filter(|c| c.is_virtual()) {
             clock.sleep(due.saturating_sub(clock.now()).max(Duration::from_millis(1)));
         }
         while !all_simulated && real.now() < due && !interrupted.load(Ordering::Relaxed) {
@@ -108,7 +110,18 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     }
 }
 
+/// Nothing of it takes place in real time, not even a failure to open it.
+fn is_virtual(name: &str) -> bool {
+    name.starts_with("sim:") || name.starts_with("replay:")
+}
+
 impl Polled {
+    fn clock(&self) -> SharedClock {
+        self.drive
+            .as_ref()
+            .map_or_else(|| Arc::clone(&self.clock), Drive::clock)
+    }
+
     fn take(&mut self, context: &Context, args: &TempArgs) -> Taken {
         let mut drive = match self.drive.take() {
             Some(drive) => drive,
@@ -156,17 +169,6 @@ impl Polled {
             }
         }
     }
-
-    /// The device's own time; for a simulated one that could not be opened, the instant at which simulations start.
-    fn time(&self, real: &RealClock) -> String {
-        match &self.drive {
-            Some(drive) => drive.clock().rfc3339(),
-            None if self.name.starts_with("sim:") || self.name.starts_with("replay:") => {
-                VirtualClock::new().rfc3339()
-            }
-            None => real.rfc3339(),
-        }
-    }
 }
 
 fn show(
@@ -175,7 +177,6 @@ fn show(
     first: bool,
     polled: &[Polled],
     taken: &[Option<Taken>],
-    real: &RealClock,
 ) -> Result<(), Stop> {
     let taken: Vec<(&Polled, &Taken)> = polled
         .iter()
@@ -194,7 +195,7 @@ fn show(
             },
             time: taken
                 .as_ref()
-                .map_or_else(|_| device.time(real), |report| report.time.clone()),
+                .map_or_else(|_| device.clock().rfc3339(), |report| report.time.clone()),
         })
         .collect();
     match format {

@@ -104,18 +104,20 @@ impl Detection<'_> {
         {
             return Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media));
         }
-        let (candidates, found_by) = self.candidates(named, &remembered);
+        let (mut candidates, found_by) = self.candidates(named, &remembered);
         let mut power = PowerState::Unknown;
         let mut media = media;
         let mut tried = Vec::new();
-        if self.gate && media != Media::Flash && !remembered.power_mode_lies {
-            power = self.power_before_identify(&candidates)?;
+        let gated = self.gate && media != Media::Flash && !remembered.power_mode_lies;
+        // Told to wake it: if IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
+        if gated || self.learns_from_waking(media, &remembered) {
+            power = self.power_before_identify(&mut candidates, media)?;
+        }
+        if gated {
             self.leave_asleep(power, media)?;
-        } else if self.learns_from_waking(media, &remembered) {
-            // If IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
-            power = self.power_before_identify(&candidates)?;
         }
         let mut unknown_opcodes = Vec::new();
+        let mut any_refused = false;
         for sat in candidates {
             // An opcode that is unknown stays so with the length in another place.
             if unknown_opcodes.contains(&sat.opcode()) {
@@ -145,6 +147,7 @@ impl Detection<'_> {
                 },
                 Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
                 Err(error) => {
+                    any_refused = true;
                     let Some(failure) = error.failure() else {
                         return Err(error.into());
                     };
@@ -154,15 +157,16 @@ impl Detection<'_> {
                         // The drive or the bridge is in trouble, and no other form of CDB will cure that.
                         _ => return Err(error.into()),
                     }
-                    let why = short(failure);
-                    self.clear_error_state()?;
-                    why
+                    short(failure)
                 }
             };
             tried.push(Rejected {
                 dialect: sat.name().to_owned(),
                 why,
             });
+        }
+        if any_refused {
+            self.clear_error_state()?;
         }
         let why = NoPassThrough::Refused { tried };
         Ok(self.scsi_only(why, inquiry, FoundBy::Probed, media))
@@ -265,23 +269,30 @@ impl Detection<'_> {
     ///
     /// An answer that does not come leaves the state unknown, for a bridge may refuse commands without data and still carry
     /// others; IDENTIFY then tells whether the media turns.
-    fn power_before_identify(&mut self, candidates: &[Sat]) -> Result<PowerState, DriveError> {
+    fn power_before_identify(
+        &mut self,
+        candidates: &mut [Sat],
+        media: Media,
+    ) -> Result<PowerState, DriveError> {
         let mut refused_opcodes = Vec::new();
-        for sat in candidates {
+        let order = candidates.to_vec();
+        for sat in &order {
             if refused_opcodes.contains(&sat.opcode()) {
                 continue;
             }
-            match self.check_power_mode(sat) {
+            let answered = self.check_power_mode(sat, media);
+            if answered.is_ok() {
+                // IDENTIFY goes by the opcode that works.
+                candidates.sort_by_key(|other| other.opcode() != sat.opcode());
+            }
+            match answered {
                 Ok(Some(state)) => return Ok(state),
                 Ok(None) => break,
                 Err(BridgeError::Transport(error)) => return Err(self.stop(error)),
-                Err(error) => {
-                    self.clear_error_state()?;
-                    match error.failure() {
-                        Some(Failure::CannotCarry { .. }) => refused_opcodes.push(sat.opcode()),
-                        _ => break,
-                    }
-                }
+                Err(error) => match error.failure() {
+                    Some(Failure::CannotCarry { .. }) => refused_opcodes.push(sat.opcode()),
+                    _ => break,
+                },
             }
         }
         if refused_opcodes.len() > 1 {
@@ -292,9 +303,14 @@ impl Detection<'_> {
     }
 
     /// The state, or `None` when the bridge returned no COUNT.
-    fn check_power_mode(&mut self, sat: &Sat) -> Result<Option<PowerState>, BridgeError> {
-        // No RETURN RESPONSE INFORMATION before the bridge is known to speak SAT.
-        let probe = Sat::new(sat.form, sat.length, RegisterSource::CkCond);
+    fn check_power_mode(&mut self, sat: &Sat, media: Media) -> Result<Option<PowerState>, BridgeError> {
+        // Of a disk that is known to turn this is the only question that may be asked, so it is asked in every way. Otherwise
+        // IDENTIFY comes before RETURN RESPONSE INFORMATION, which few bridges know.
+        let registers = match media {
+            Media::Rotating => RegisterSource::CkCondThenRri,
+            _ => RegisterSource::CkCond,
+        };
+        let probe = Sat::new(sat.form, sat.length, registers);
         // Linux cuts the first long sense to 18 bytes, and COUNT 0 (standby) then looks like nothing at all; the second
         // answer comes whole.
         for _ in 0..2 {
@@ -315,13 +331,10 @@ impl Detection<'_> {
             device: self.transport.device().to_owned(),
             why: why.to_owned(),
             state,
+            media,
         };
         match (state, media) {
-            (PowerState::Standby, Media::Rotating) => Err(asleep("the drive says that it is in standby")),
-            (PowerState::Standby, _) => Err(asleep(
-                "the drive says that it is in standby (a few bridges say so of flash memory; once read with --wake, it is \
-                 remembered)",
-            )),
+            (PowerState::Standby, _) => Err(asleep("the drive says that it is in standby")),
             (PowerState::Unknown, Media::Rotating) => Err(asleep(
                 "a rotating disk whose power state cannot be read through this bridge",
             )),
@@ -338,7 +351,8 @@ impl Detection<'_> {
             && self.key.is_some()
     }
 
-    /// Dozens of bridges answer slowly after a refused command until a good one came by.
+    /// Dozens of bridges answer slowly after a refused command until a good one came by; where a probe succeeds in the end, it
+    /// is that good one.
     fn clear_error_state(&mut self) -> Result<(), DriveError> {
         let command = Command::non_data(cdb::test_unit_ready(), self.options.timeout);
         execute(self.transport, command)

@@ -166,6 +166,8 @@ pub enum DriveError {
         why: String,
         /// The power state, as far as it is known.
         state: super::power::PowerState,
+        /// What it stores data on, as far as that is known: of flash memory some bridges always say that it sleeps.
+        media: super::power::Media,
     },
     /// There is no way through to the drive.
     #[error("{device}: no SMART: {why}")]

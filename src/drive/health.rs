@@ -168,7 +168,7 @@ impl Drive {
             smart,
             not_read,
             logs,
-            power_state: self.power_after_answer(),
+            power_state: self.power,
             cost: self.cost_since(start, before),
         })
     }

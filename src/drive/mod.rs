@@ -360,11 +360,10 @@ impl Drive {
         }
     }
 
-    /// A drive that has just answered is not asleep.
-    fn power_after_answer(&self) -> PowerState {
-        match self.power {
-            PowerState::Unknown | PowerState::Standby => PowerState::Active,
-            awake => awake,
+    /// It has just read something from its medium, so it is not asleep.
+    fn note_awake(&mut self) {
+        if matches!(self.power, PowerState::Unknown | PowerState::Standby) {
+            self.power = PowerState::Active;
         }
     }
 
@@ -380,6 +379,7 @@ impl Drive {
             device: self.name.clone(),
             why: why.to_owned(),
             state: self.power,
+            media: self.media,
         }
     }
 
@@ -502,6 +502,7 @@ fn refuse_suspended(
                 device: name.to_owned(),
                 why: format!("the kernel has it {status} to save power, and opening it would wake it"),
                 state: PowerState::Standby,
+                media: Media::Unknown,
             })
         }
         _ => Ok(()),

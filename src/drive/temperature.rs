@@ -2,8 +2,8 @@
 //!
 //! The rule: SCT status first (standard, one command, no wear on anything), then the SMART attributes 194, 190 and the
 //! others that are temperatures for this model, then page 05h of the Device Statistics. The first source with a plausible
-//! value is taken; on the next readings it alone is asked. Models that are known to freeze when SCT is polled under load are
-//! never asked for SCT.
+//! value is taken; the next readings ask it first, and the others only if it fails. Models that are known to freeze when
+//! SCT is polled under load are never asked for SCT.
 
 use std::time::Duration;
 
@@ -249,7 +249,7 @@ impl Temperature {
 }
 
 impl Drive {
-    /// One reading: the preferred source if it is known, else the first that is plausible.
+    /// One reading: from the source that worked last time, else from the first that is plausible.
     ///
     /// # Errors
     /// Left asleep, no way through, no source with a value that can be believed, or the device failed.
@@ -269,12 +269,9 @@ impl Drive {
                 };
             }
             Access::Ata(_) => {
+                // The one that worked last time; the others only if it fails now.
                 let mut order = vec![Preferred::Sct, Preferred::Smart, Preferred::Devstat];
-                // The one that worked last time is asked first; should it fail now, the others are there.
-                if let Some(preferred) = self.preferred.take() {
-                    order.retain(|source| *source != preferred);
-                    order.insert(0, preferred);
-                }
+                order.sort_by_key(|source| Some(*source) != self.preferred);
                 order
             }
         };
@@ -318,7 +315,7 @@ impl Drive {
             time: self.clock().rfc3339(),
             device: self.device_ref(),
             temperature,
-            power_state: self.power_after_answer(),
+            power_state: self.power,
             cost: self.cost_since(start, before),
         })
     }
@@ -329,18 +326,23 @@ impl Drive {
             return Ok(None);
         }
         let reply = self.ata("SMART READ LOG (SCT status)", Taskfile::smart_read_log(0xe0, 1))?;
-        let data = reply.data.unwrap_or_default();
-        SctStatus::parse(&data)
-            .map(Some)
-            .map_err(|source| DriveError::Garbage {
+        let status =
+            SctStatus::parse(&reply.data.unwrap_or_default()).map_err(|source| DriveError::Garbage {
                 device: self.name.clone(),
                 source,
-            })
+            })?;
+        // A drive answers this from memory, asleep or not, and the sector says which: 1 is stand-by, 2 sleep.
+        match status.state.code {
+            1 | 2 => self.power = PowerState::Standby,
+            _ => self.note_awake(),
+        }
+        Ok(Some(status))
     }
 
     /// SMART READ DATA.
     pub(super) fn read_smart_data(&mut self) -> Result<SmartData, DriveError> {
         let reply = self.ata("SMART READ DATA", Taskfile::smart_read_data())?;
+        self.note_awake();
         SmartData::parse(&reply.data.unwrap_or_default()).map_err(|source| DriveError::Garbage {
             device: self.name.clone(),
             source,
@@ -356,6 +358,7 @@ impl Drive {
             "READ LOG EXT (device statistics)",
             Taskfile::read_log_ext(0x04, u16::from(page), 1),
         )?;
+        self.note_awake();
         Ok(reply.data)
     }
 

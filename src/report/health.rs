@@ -1,7 +1,7 @@
 //! `smart`: text.
 
 use super::{Style, Tone, device_line, key_values, table};
-use crate::ata::smart::{AttributeReport, WhenFailed};
+use crate::ata::smart::{AttributeReport, SelfTestStatus, WhenFailed};
 use crate::drive::health::{HealthReport, Verdict};
 use crate::report::temp::limits_text;
 use crate::text::for_terminal;
@@ -54,6 +54,7 @@ pub fn render(report: &HealthReport, style: Style) -> String {
         ),
         ("also says", (!others.is_empty()).then(|| others.join(", "))),
         ("limits", (!limits.is_empty()).then_some(limits)),
+        ("self-test", smart.self_test.status.as_ref().and_then(self_test)),
         ("power-on", smart.power_on_hours().map(hours)),
         ("power cycles", smart.power_cycles.map(|n| n.to_string())),
     ]));
@@ -69,6 +70,15 @@ pub fn render(report: &HealthReport, style: Style) -> String {
         }
     }
     out
+}
+
+/// A test that runs, or the result of the last one; a drive that never ran one has code 0, as after a good one.
+fn self_test(status: &SelfTestStatus) -> Option<String> {
+    let text = status.status.text();
+    match status.remaining_percent {
+        Some(left) => Some(format!("{text}, {left} % left")),
+        None => (status.code != 0).then(|| text.to_owned()),
+    }
 }
 
 fn hours(hours: u64) -> String {

@@ -1,9 +1,13 @@
 //! An answer that no drive gave is never shown as one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::Value;
 
 use super::*;
 use drivethru::drive::NoPassThrough;
+use drivethru::drive::temperature::Source;
+use drivethru::transport::Status;
 
 /// Every number under a key that speaks of degrees, with its path.
 fn celsius(document: &Value, path: &str, found: &mut Vec<(String, i64)>) {
@@ -78,7 +82,11 @@ fn verbs(spec: &str) -> (Vec<Value>, Vec<DriveError>) {
 
 #[test]
 fn zeros_echoes_and_broken_sectors_are_no_drive() {
-    for fault in ["zero-success", "echo", "bad-checksum", "short"] {
+    for (fault, said) in [
+        ("zero-success", "all 512 bytes are 00h"),
+        ("echo", "not believed"),
+        ("short", "256 of 512 bytes"),
+    ] {
         for profile in ATA_PROFILES {
             let spec = format!("{profile},fault={fault}");
             let (documents, errors) = verbs(&spec);
@@ -90,7 +98,7 @@ fn zeros_echoes_and_broken_sectors_are_no_drive() {
                 else {
                     panic!("{spec}: {error}");
                 };
-                assert!(!tried.is_empty(), "{spec}");
+                assert!(tried[0].why.contains(said), "{spec}: {tried:?}");
             }
             assert_eq!(errors.len(), 2, "{spec}: temp and health fail");
             let [info] = &documents[..] else {
@@ -106,9 +114,30 @@ fn zeros_echoes_and_broken_sectors_are_no_drive() {
     }
 }
 
+/// Bridges that patch words of the sector do not mend its checksum; the fields still fit together.
+#[test]
+fn a_wrong_checksum_is_remarked_and_not_taken_for_no_drive() {
+    for profile in ATA_PROFILES {
+        let spec = format!("{profile},fault=bad-checksum");
+        let (documents, errors) = verbs(&spec);
+        assert!(errors.is_empty(), "{spec}: {errors:?}");
+        let [_, health, info] = &documents[..] else {
+            panic!("{spec}: three documents")
+        };
+        assert!(
+            info["remarks"].to_string().contains("wrong checksum"),
+            "{spec}: {}",
+            info["remarks"]
+        );
+        assert_eq!(health["verdict"], "warning", "{spec}");
+        assert!(health["reasons"].to_string().contains("wrong checksum"), "{spec}");
+        assert!(health["not_read"].to_string().contains("thresholds"), "{spec}");
+    }
+}
+
 #[test]
 fn a_bridge_that_is_not_believed_is_not_remembered() {
-    for fault in ["zero-success", "echo", "bad-checksum", "short"] {
+    for fault in ["zero-success", "echo", "short"] {
         let (_dir, memory, options) = with_memory();
         let dock = Dock::new(&format!("ssd,fault={fault}"));
         refusal(dock.poll_with(&options));
@@ -236,5 +265,43 @@ fn a_sector_that_goes_bad_later_is_not_taken_for_a_reading() {
                 assert!(document.get("life").is_none(), "{what}: {}", document["life"]);
             }
         }
+    }
+}
+
+#[test]
+fn a_source_that_stops_answering_is_replaced() {
+    for profile in ["ssd", "hdd"] {
+        let dock = Dock::new(profile);
+        let broken = Arc::new(AtomicBool::new(false));
+        let switch = Arc::clone(&broken);
+        let abort = move |command: &Command, answer: Result<Completion, TransportError>| {
+            let sct = word(command.cdb.as_bytes()).starts_with("sct status");
+            answer.map(|mut completion| {
+                if sct && switch.load(Ordering::Relaxed) {
+                    // ABRT in ERROR, ERR in STATUS, by an ATA Status Return descriptor.
+                    completion.status = Status::CHECK_CONDITION;
+                    completion.sense = vec![
+                        0x72, 0x0b, 0, 0, 0, 0, 0, 14, 9, 12, 0, 4, 0, 0, 0, 0, 0, 0x4f, 0, 0xc2, 0, 0x51,
+                    ];
+                    completion.data = Some(Vec::new());
+                }
+                completion
+            })
+        };
+        let habit = Box::new(Habit::new(dock.plug(), abort));
+        let mut drive =
+            Drive::from_transport(habit, dock.facts.clone(), &OpenOptions::default(), Care::NoWake)
+                .expect("a drive");
+        let source = |drive: &mut Drive| drive.temperature().expect("a temperature").source;
+        assert_eq!(source(&mut drive), Some(Source::SctStatus), "{profile}");
+        broken.store(true, Ordering::Relaxed);
+        assert_eq!(source(&mut drive), Some(Source::Smart194), "{profile}");
+        let before = dock.arrived().len();
+        assert_eq!(source(&mut drive), Some(Source::Smart194), "{profile}");
+        let again = &dock.arrived()[before..];
+        assert!(
+            !again.contains(&"sct status/12".to_owned()),
+            "{profile}: the broken one is not asked each time: {again:?}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! A recording plays back as the same document, and the same run gives the same bytes.
 
+use drivethru::drive::RecordFile;
 use serde_json::Value;
 
 use super::*;
@@ -60,7 +61,7 @@ fn recordings_of_every_profile_play_back_as_they_were() {
         let file = dir.path().join(format!("{index}.xchg"));
         let name = format!("sim:{spec}");
         let record = OpenOptions {
-            record: Some(file.clone()),
+            record: Some(RecordFile::create(&file).expect("a new file")),
             ..OpenOptions::default()
         };
         let mut live = {
@@ -90,7 +91,7 @@ fn a_recorded_hang_plays_back_as_a_hang() {
     for fault in ["timeout", "gone"] {
         let file = dir.path().join(fault);
         let record = OpenOptions {
-            record: Some(file.clone()),
+            record: Some(RecordFile::create(&file).expect("a new file")),
             ..OpenOptions::default()
         };
         let live = refusal(Drive::open(

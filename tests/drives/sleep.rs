@@ -51,10 +51,7 @@ fn a_thousand_polls_do_not_wake_a_disk() {
         ("sleep", vec!["check power mode"]),
         // Nothing but REQUEST SENSE tells, and IDENTIFY is not needed.
         ("standby,ckcond=ignore", vec!["check power mode", "request sense"]),
-        (
-            "sleep,ckcond=refuse",
-            vec!["check power mode", "request sense", "test unit ready"],
-        ),
+        ("sleep,ckcond=refuse", vec!["check power mode", "request sense"]),
     ] {
         let dock = Dock::new(&format!("hdd,power={power}"));
         for _ in 0..1000 {
@@ -198,11 +195,10 @@ fn asked_to_wake_it_reads_and_wakes_at_most_once() {
             let dock = Dock::new(&spec);
             let report = dock.poll_with(&waking()).expect("a temperature");
             assert!(report.temperature.celsius.is_some(), "{spec}");
-            assert_eq!(
-                report.power_state,
-                drivethru::drive::power::PowerState::Active,
-                "{spec}: it answered"
-            );
+            // SCT status is answered from memory; where there is none, SMART READ DATA spins the disk up.
+            let state = serde_json::to_value(report.power_state).expect("a word");
+            assert_eq!(state, dock.power_state(), "{spec}: {:?}", dock.arrived());
+            assert_eq!(state == "standby", profile != "asm1051-usb2", "{spec}");
             let mut drive = dock.open(&waking(), Care::NoWake).expect("a drive");
             let health = drive.health(true).expect("health");
             assert_eq!(
