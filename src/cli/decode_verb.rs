@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::DecodeArgs;
 use super::exit::Exit;
-use super::{Context, Stop, decode, print};
+use super::{Context, Stop, decode, note, print};
 use crate::text::mask_serial;
 
 /// Dumps are small; more than this is the wrong file.
@@ -19,6 +19,7 @@ pub(super) fn run(context: &Context, args: &DecodeArgs) -> Result<Exit, Stop> {
     let thresholds = args.thresholds.as_deref().map(read).transpose()?;
     let mut document = decode::decode(args.kind, &bytes, identify.as_deref(), thresholds.as_deref())
         .map_err(|e| Stop::BadInput(format!("{}: {e}", args.file.display())))?;
+    let exit = judge(&document);
     if context.common.mask {
         mask(&mut document);
     }
@@ -27,7 +28,24 @@ pub(super) fn run(context: &Context, args: &DecodeArgs) -> Result<Exit, Stop> {
     } else {
         print(&decode::render_text(&document))?;
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Bytes that are not what they were said to be are shown, and called so.
+fn judge(document: &Value) -> Exit {
+    let says = |pointer: &str, word: &str| document.pointer(pointer).and_then(Value::as_str) == Some(word);
+    if says("/belief/verdict", "rejected") {
+        note("this does not look like IDENTIFY DEVICE data; see `belief`");
+        return Exit::BadAnswer;
+    }
+    if document.pointer("/plausible").and_then(Value::as_bool) == Some(false) {
+        note("this does not look like what it was said to be");
+        return Exit::BadAnswer;
+    }
+    if says("/checksum", "invalid") {
+        note("the checksum is wrong: some of this may be damaged");
+    }
+    Exit::Done
 }
 
 /// Hides what tells one device from its twins: serial numbers by their two first characters and length, other identifiers

@@ -1,6 +1,6 @@
 //! `smart`: text.
 
-use super::{Style, Tone, device_line, key_values, table};
+use super::{Style, Tone, device_line, key_values, logs, table};
 use crate::ata::smart::{AttributeReport, SelfTestStatus, WhenFailed};
 use crate::drive::health::{HealthReport, Verdict};
 use crate::report::temp::limits_text;
@@ -63,6 +63,7 @@ pub fn render(report: &HealthReport, style: Style) -> String {
     }
     out.push('\n');
     out.push_str(&attributes(&smart.attributes, style));
+    out.extend(report.logs.as_ref().map(logs::render));
     if !report.not_read.is_empty() {
         out.push_str("\nNot read:\n");
         for what in &report.not_read {

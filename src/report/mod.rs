@@ -3,6 +3,7 @@
 pub mod health;
 pub mod info;
 pub mod list;
+pub mod logs;
 pub mod temp;
 
 use crate::drive::DeviceRef;
