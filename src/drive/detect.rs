@@ -10,7 +10,7 @@ use super::error::{NoPassThrough, Rejected};
 use super::known;
 use super::power::{Media, PowerState};
 use super::{Access, DriveError, OpenOptions};
-use crate::ata::identify::{Identify, Rotation};
+use crate::ata::identify::Identify;
 use crate::ata::power::PowerMode;
 use crate::bridge::memory::{BridgeKey, Harm, Remembered};
 use crate::bridge::quirks::{self, Rule};
@@ -125,9 +125,9 @@ impl Detection<'_> {
             }
             let answer = bridge::run(self.transport, &sat, identify_request(self.options.timeout));
             let why = match answer {
-                Ok(reply) => match believe(reply.data.as_deref().unwrap_or_default()) {
+                Ok(reply) => match known::believe(reply.data.as_deref().unwrap_or_default()) {
                     Ok(identify) => {
-                        media = media_from_identify(&identify, media);
+                        media = known::media_from_identify(&identify, media);
                         let found_by = match (&found_by, tried.is_empty()) {
                             (FoundBy::Remembered | FoundBy::Table { .. }, false) => FoundBy::Probed,
                             _ => found_by,
@@ -443,26 +443,6 @@ pub(super) fn request_sense_power(
 
 pub(super) fn identify_request(timeout: Duration) -> Request {
     Request::new("IDENTIFY DEVICE", Taskfile::identify_device(), timeout)
-}
-
-/// A reply is an IDENTIFY sector only if signature, checksum or fields say so.
-pub(super) fn believe(data: &[u8]) -> Result<Identify, String> {
-    let identify = Identify::parse(data).map_err(|e| format!("claims success, but {}", e.why))?;
-    identify
-        .belief()
-        .require()
-        .map_err(|e| format!("claims success, but {}", e.why))?;
-    Ok(identify)
-}
-
-pub(super) fn media_from_identify(identify: &Identify, before: Media) -> Media {
-    match identify.rotation() {
-        Rotation::NonRotating => Media::Flash,
-        Rotation::Rpm(_) => Media::Rotating,
-        // TRIM without a rotation rate: an early SSD.
-        Rotation::Unknown if identify.trim().supported => Media::Flash,
-        Rotation::Unknown => before,
-    }
 }
 
 /// Whether the bridge may take the same command in another form: it refused a field, cut the data, or failed without a

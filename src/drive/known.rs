@@ -1,9 +1,9 @@
 //! What is known of a device before anything is sent to it: from sysfs, the kernel's drivers and the bridge table.
 
-use super::detect::{believe, media_from_identify};
 use super::error::NoPassThrough;
 use super::open::is_disk;
 use super::power::Media;
+use crate::ata::identify::{Identify, Rotation};
 use crate::bridge::quirks::{self, Rule};
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::vpd::{self, Vpd};
@@ -90,6 +90,26 @@ pub fn media(facts: &NodeFacts) -> Media {
         .and_then(|page| page.get(60..572))
         .and_then(|s| believe(s).ok());
     identify.map_or(Media::Unknown, |i| media_from_identify(&i, Media::Unknown))
+}
+
+/// A reply is an IDENTIFY sector only if signature, checksum or fields say so.
+pub fn believe(data: &[u8]) -> Result<Identify, String> {
+    let identify = Identify::parse(data).map_err(|e| format!("claims success, but {}", e.why))?;
+    identify
+        .belief()
+        .require()
+        .map_err(|e| format!("claims success, but {}", e.why))?;
+    Ok(identify)
+}
+
+pub fn media_from_identify(identify: &Identify, before: Media) -> Media {
+    match identify.rotation() {
+        Rotation::NonRotating => Media::Flash,
+        Rotation::Rpm(_) => Media::Rotating,
+        // TRIM without a rotation rate: an early SSD.
+        Rotation::Unknown if identify.trim().supported => Media::Flash,
+        Rotation::Unknown => before,
+    }
 }
 
 #[cfg(test)]
