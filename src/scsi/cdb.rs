@@ -1,5 +1,9 @@
 //! Builds the SCSI commands that are needed besides pass-through. Every one only reads.
 
+use std::ops::Range;
+
+use byteorder::{BigEndian, ByteOrder};
+
 use crate::transport::Cdb;
 
 const OPCODE_TEST_UNIT_READY: u8 = 0x00;
@@ -18,6 +22,12 @@ const REQUEST_SENSE_DESC: u8 = 0x01;
 /// Byte 2 of LOG SENSE, bits 7:6: cumulative current values.
 const LOG_PAGE_CONTROL_CURRENT: u8 = 0x40;
 
+/// Where the ALLOCATION LENGTH field of each CDB lies.
+const INQUIRY_ALLOCATION: Range<usize> = 3..5;
+const READ_CAPACITY_16_ALLOCATION: Range<usize> = 10..14;
+const LOG_SENSE_ALLOCATION: Range<usize> = 7..9;
+const REPORT_LUNS_ALLOCATION: Range<usize> = 6..10;
+
 /// TEST UNIT READY, 6 bytes (SPC-4, "TEST UNIT READY command").
 pub fn test_unit_ready() -> Cdb {
     Cdb::from_array([OPCODE_TEST_UNIT_READY, 0, 0, 0, 0, 0])
@@ -27,14 +37,16 @@ pub fn test_unit_ready() -> Cdb {
 ///
 /// `allocation_bytes` is the length of the reply that is wanted; 36 is what every device bears.
 pub fn inquiry(allocation_bytes: u16) -> Cdb {
-    let [high, low] = allocation_bytes.to_be_bytes();
-    Cdb::from_array([OPCODE_INQUIRY, 0, 0, high, low, 0])
+    let mut cdb = [OPCODE_INQUIRY, 0, 0, 0, 0, 0];
+    BigEndian::write_u16(&mut cdb[INQUIRY_ALLOCATION], allocation_bytes);
+    Cdb::from_array(cdb)
 }
 
 /// INQUIRY for one VPD page, 6 bytes. Some bridges crash on it.
 pub fn inquiry_vpd(page: u8, allocation_bytes: u16) -> Cdb {
-    let [high, low] = allocation_bytes.to_be_bytes();
-    Cdb::from_array([OPCODE_INQUIRY, INQUIRY_EVPD, page, high, low, 0])
+    let mut cdb = [OPCODE_INQUIRY, INQUIRY_EVPD, page, 0, 0, 0];
+    BigEndian::write_u16(&mut cdb[INQUIRY_ALLOCATION], allocation_bytes);
+    Cdb::from_array(cdb)
 }
 
 /// REQUEST SENSE, 6 bytes (SPC-4, "REQUEST SENSE command"); `descriptor` asks for descriptor format.
@@ -50,38 +62,26 @@ pub fn read_capacity_10() -> Cdb {
 
 /// READ CAPACITY(16), 16 bytes, answered by 32 bytes (SBC-3, "READ CAPACITY (16) command").
 pub fn read_capacity_16(allocation_bytes: u32) -> Cdb {
-    let [a, b, c, d] = allocation_bytes.to_be_bytes();
-    Cdb::from_array([
-        OPCODE_SERVICE_ACTION_IN_16,
-        SERVICE_ACTION_READ_CAPACITY_16,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        a,
-        b,
-        c,
-        d,
-        0,
-        0,
-    ])
+    let mut cdb = [0; 16];
+    cdb[0] = OPCODE_SERVICE_ACTION_IN_16;
+    cdb[1] = SERVICE_ACTION_READ_CAPACITY_16;
+    BigEndian::write_u32(&mut cdb[READ_CAPACITY_16_ALLOCATION], allocation_bytes);
+    Cdb::from_array(cdb)
 }
 
 /// LOG SENSE, 10 bytes, for cumulative current values (SPC-4, "LOG SENSE command"). `page` has 6 bits.
 pub fn log_sense(page: u8, subpage: u8, allocation_bytes: u16) -> Cdb {
-    let [high, low] = allocation_bytes.to_be_bytes();
     let page = LOG_PAGE_CONTROL_CURRENT | (page & 0x3f);
-    Cdb::from_array([OPCODE_LOG_SENSE, 0, page, subpage, 0, 0, 0, high, low, 0])
+    let mut cdb = [OPCODE_LOG_SENSE, 0, page, subpage, 0, 0, 0, 0, 0, 0];
+    BigEndian::write_u16(&mut cdb[LOG_SENSE_ALLOCATION], allocation_bytes);
+    Cdb::from_array(cdb)
 }
 
 /// REPORT LUNS, 12 bytes, for the logical units that have a LUN of their own (SPC-4, "REPORT LUNS command").
 pub fn report_luns(allocation_bytes: u32) -> Cdb {
-    let [a, b, c, d] = allocation_bytes.to_be_bytes();
-    Cdb::from_array([OPCODE_REPORT_LUNS, 0, 0, 0, 0, 0, a, b, c, d, 0, 0])
+    let mut cdb = [OPCODE_REPORT_LUNS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    BigEndian::write_u32(&mut cdb[REPORT_LUNS_ALLOCATION], allocation_bytes);
+    Cdb::from_array(cdb)
 }
 
 #[cfg(test)]
