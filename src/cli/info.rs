@@ -3,6 +3,7 @@
 use super::exit::Exit;
 use super::progress::Spinner;
 use super::{Context, Stop, print};
+use crate::drive::info::InfoReport;
 use crate::drive::{Care, Drive};
 use crate::report;
 use crate::text::mask_serial;
@@ -14,27 +15,33 @@ pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
     let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
     let mut report = drive.info()?;
     drop(spinner);
-    context.mask(&mut report.device);
-    if context.common.mask {
-        if let Some(identify) = &mut report.identify {
-            identify.serial = identify.serial.as_deref().map(mask_serial);
-            identify.wwn = None;
-        }
-        if let Some(usb) = &mut report.host.usb {
-            usb.serial = usb.serial.as_deref().map(mask_serial);
-        }
-        if let Some(inquiry) = &mut report.inquiry {
-            inquiry.vendor_specific = None;
-        }
-        // Unit serial number, designators and the IDENTIFY copy would give it away again.
-        report
-            .vpd_pages
-            .retain(|page| !matches!(page.page_code, 0x80 | 0x83 | 0x89));
-    }
+    mask(context, &mut report);
     if context.common.json {
         context.print_json_pretty(&report)?;
     } else {
         print(&report::info::render(&report, context.style))?;
     }
     Ok(Exit::Done)
+}
+
+/// Hides what tells this device from its twins.
+pub(super) fn mask(context: &Context, report: &mut InfoReport) {
+    if !context.common.mask {
+        return;
+    }
+    context.mask(&mut report.device);
+    if let Some(identify) = &mut report.identify {
+        identify.serial = identify.serial.as_deref().map(mask_serial);
+        identify.wwn = None;
+    }
+    if let Some(usb) = &mut report.host.usb {
+        usb.serial = usb.serial.as_deref().map(mask_serial);
+    }
+    if let Some(inquiry) = &mut report.inquiry {
+        inquiry.vendor_specific = None;
+    }
+    // Unit serial number, designators and the IDENTIFY copy would give it away again.
+    report
+        .vpd_pages
+        .retain(|page| !matches!(page.page_code, 0x80 | 0x83 | 0x89));
 }

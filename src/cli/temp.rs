@@ -207,10 +207,10 @@ fn show(
             print(&lines.collect::<String>())
         }
         Format::Json => {
-            for (outcome, (_, taken)) in outcomes.iter().zip(&taken) {
+            for (outcome, (polled, taken)) in outcomes.iter().zip(&taken) {
                 match taken {
                     Ok(report) => context.print_json(report)?,
-                    Err(error) => context.print_json(&error_document(outcome, error))?,
+                    Err(error) => context.print_json(&error_document(context, polled, outcome, error))?,
                 }
             }
             Ok(())
@@ -238,12 +238,26 @@ fn show(
 }
 
 /// What stands in the place of a reading that failed: no temperature, the reason, and the exit code that it means.
-fn error_document(outcome: &Outcome<'_>, error: &DriveError) -> serde_json::Value {
+fn error_document(
+    context: &Context,
+    polled: &Polled,
+    outcome: &Outcome<'_>,
+    error: &DriveError,
+) -> serde_json::Value {
+    let known = polled.drive.as_ref().map(|drive| {
+        let mut device = drive.device_ref();
+        context.mask(&mut device);
+        device
+    });
+    let device = match known.map(serde_json::to_value) {
+        Some(Ok(device)) => device,
+        _ => serde_json::json!({"name": outcome.device}),
+    };
     serde_json::json!({
         "schema": "drivethru-temp/1",
         "schema_version": 1,
         "time": outcome.time,
-        "device": {"name": outcome.device},
+        "device": device,
         "power_state": outcome.left_asleep.unwrap_or(PowerState::Unknown),
         "error": {"message": error.to_string(), "exit_code": Exit::of(error).code()},
     })
