@@ -227,7 +227,7 @@ fn harmless_ata(ata: &Ata, data: &Data) -> bool {
         (PIO_OUT, Data::Out(block)) if !ata.in_direction && block.len() == 512 && ata.count == 1 => {
             let log = match ata.command {
                 0xb0 => smart && ata.feature == 0xd6,
-                0x3f => true,
+                0x3f => false,
                 _ => false,
             };
             let asks = matches!(

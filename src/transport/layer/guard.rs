@@ -2,7 +2,7 @@
 //!
 //! The kernel's own filter looks at opcodes only and lets several writing ones pass, so the refusal lives here. Every CDB
 //! is taken apart; what is not on the list of readers is refused, and so is every command whose data phase does not fit.
-//! Three things that look like writing pass: the SMART WRITE LOG or WRITE LOG EXT that *asks* for an SCT table, SMART
+//! Three things that look like writing pass: the SMART WRITE LOG that *asks* for an SCT table or setting, SMART
 //! ENABLE OPERATIONS, and a self-test when the caller asked for one.
 
 use std::time::Duration;
@@ -309,14 +309,10 @@ fn judge_ata_non_data(ata: &AtaFields, allowance: Allowance) -> Result<(), &'sta
     }
 }
 
-/// SMART WRITE LOG or WRITE LOG EXT to log E0h, when its parameter block only asks (ACS-4, "SCT Command Transport").
+/// SMART WRITE LOG to log E0h, when its parameter block only asks (ACS-4, "SCT Command Transport").
 fn judge_sct_request(ata: &AtaFields, data: &Data) -> Result<(), &'static str> {
     const WHY: &str = "data-out is allowed only for an SCT request that reads";
-    let to_sct_log = match ata.command {
-        0xb0 => ata.is_smart() && ata.feature == 0xd6,
-        0x3f => true,
-        _ => false,
-    };
+    let to_sct_log = ata.command == 0xb0 && ata.is_smart() && ata.feature == 0xd6;
     let Data::Out(block) = data else { return Err(WHY) };
     if !to_sct_log || ata.from_device || ata.log_address != 0xe0 || ata.count != 1 || block.len() != 512 {
         return Err(WHY);
@@ -558,7 +554,7 @@ mod tests {
             let out = Data::Out(vec![fill; 512]);
             if judge(&cdb, &out, Allowance { self_test: true, ..Allowance::default() }).is_ok() {
                 let command = if cdb[0] == 0x85 { cdb[14] } else { cdb[9] };
-                prop_assert!(command == 0xb0 || command == 0x3f);
+                prop_assert_eq!(command, 0xb0);
             }
         }
     }
