@@ -10,7 +10,7 @@ use sense::Code;
 
 impl Bridge {
     /// READ(10), READ(16), WRITE(10), WRITE(16).
-    pub(super) fn read_write(&mut self, cdb: &[u8], data_out: &[u8], in_len: usize) -> Answer {
+    pub(super) fn read_write(&mut self, cdb: &[u8], data_out: &[u8]) -> Answer {
         let opcode = byte(cdb, 0);
         let (first, count) = if matches!(opcode, 0x88 | 0x8a) {
             (
@@ -48,12 +48,10 @@ impl Bridge {
                 Inner::Ata(_) => self.ata_transfer(false, first, count, payload),
             }
         } else {
-            let mut answer = match &mut self.inner {
+            match &mut self.inner {
                 Inner::Flash(flash) => Answer::good(flash.read(first, count)),
                 Inner::Ata(_) => self.ata_transfer(true, first, count, &[]),
-            };
-            answer.data.truncate(in_len);
-            answer
+            }
         }
     }
 

@@ -193,7 +193,14 @@ impl Bridge {
         }
         let before = self.now();
         let mut answer = self.dispatch(cdb, data_out, in_len);
-        answer.data.truncate(in_len);
+        if answer.data.len() > in_len {
+            // The host expects less than the device has to send: a phase error on BOT, a babble under UAS. Both end in a
+            // reset, and the host sees no answer (USB BOT 1.0, "The Thirteen Cases", 2 and 7).
+            answer = Answer {
+                fate: Fate::NoAnswer,
+                ..Answer::good(Vec::new())
+            };
+        }
         self.gone = answer.fate == Fate::Gone;
         let took = self.now().saturating_sub(before);
         let command = Duration::from_micros(self.profile.command_us);
@@ -223,8 +230,8 @@ impl Bridge {
             0x1a | 0x5a => self.mode_sense(cdb),
             0x1b => self.start_stop(cdb),
             0x25 => self.read_capacity_10(),
-            0x28 | 0x2a => self.read_write(cdb, data_out, in_len),
-            0x88 | 0x8a if long => self.read_write(cdb, data_out, in_len),
+            0x28 | 0x2a => self.read_write(cdb, data_out),
+            0x88 | 0x8a if long => self.read_write(cdb, data_out),
             0x35 => self.synchronize_cache(),
             0x91 if long => self.synchronize_cache(),
             0x42 => self.unmap(cdb, data_out),

@@ -170,7 +170,7 @@ impl Bridge {
             )
         };
         let mut data = outcome.data;
-        data.truncate(length.min(in_len));
+        data.truncate(length);
         self.spoil(&request, &mut data);
         self.report(&request, outcome.registers, data)
     }

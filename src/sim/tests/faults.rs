@@ -230,3 +230,13 @@ fn listing_and_showing_need_no_device() {
     assert!(show("nothing").is_err());
     assert!(options().iter().any(|(name, _)| *name == "becoming_ready"));
 }
+
+#[test]
+fn a_host_that_expects_less_than_is_sent_gets_a_reset() {
+    let mut target = open("stick");
+    for in_len in [0, 35] {
+        let reply = target.command(&bytes("12 00 00 00 24 00"), &[], in_len, Duration::from_secs(5));
+        assert!(matches!(reply, Reply::TimedOut { .. }), "{in_len}: {reply:?}");
+    }
+    assert_eq!(send(&mut target, "12 00 00 00 24 00", &[], 64).data.len(), 36);
+}
