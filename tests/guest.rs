@@ -40,6 +40,8 @@ const CHECKS: &[Check] = &[
     ("list", list_has_every_disk),
     ("several devices", several_devices),
     ("no such device", no_such_device),
+    ("two processes at one disk", two_processes_at_one_disk),
+    ("a lock that is held", a_lock_that_is_held),
 ];
 
 /// What the kernel may say at warning level or worse while booting, and what it may say at all during a check.
@@ -381,6 +383,48 @@ fn several_devices(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
+/// A series lets others at the disk between its readings.
+fn two_processes_at_one_disk(bench: &Bench) -> Result<(), String> {
+    let node = bench.disk(FLASH)?.node;
+    let drivethru = "/tmp/drivethru";
+    let script = format!(
+        "{drivethru} temp --json --every 300ms --count 8 {node} > /tmp/series & sleep 0.5; {drivethru} smart --json {node}; \
+         first=$?; wait $!; echo series $? smart $first lines $(wc -l < /tmp/series)"
+    );
+    let text = bench.shell(&script)?;
+    bench.same(
+        "both processes",
+        text.lines().last().unwrap_or_default(),
+        "series 0 smart 0 lines 8",
+    );
+    Ok(())
+}
+
+/// While another process works on the disk, drivethru waits, then says who it is.
+fn a_lock_that_is_held(bench: &Bench) -> Result<(), String> {
+    let disk = bench.disk(FLASH)?;
+    let lock = format!(
+        "/run/lock/drivethru-{}.lock",
+        disk.address.clone().unwrap_or_default().replace(':', "-")
+    );
+    let drivethru = "/tmp/drivethru";
+    let node = &disk.node;
+    let script = format!(
+        "mkdir -p /run/lock; : > {lock}; flock {lock} sleep 14 & sleep 0.5; {drivethru} temp {node} 2>&1; echo exit $?; \
+         wait; {drivethru} temp {node} > /dev/null; echo exit $?"
+    );
+    let text = bench.shell(&script)?;
+    bench.holds(
+        &format!("it names the holder: {text}"),
+        text.contains("locked by another process (pid "),
+    );
+    bench.holds(
+        &format!("refused, then not: {text}"),
+        text.contains("exit 3") && text.ends_with("exit 0\n"),
+    );
+    Ok(())
+}
+
 fn no_such_device(bench: &Bench) -> Result<(), String> {
     for verb in ["temp", "info", "smart"] {
         let output = bench.ours(&format!("{verb} /dev/sdzz"))?;
@@ -441,6 +485,15 @@ impl Bench {
         self.guest
             .run_counted(disk, &fresh(arguments), TIMEOUT)
             .map_err(|error| error.to_string())
+    }
+
+    /// A script in the guest, whatever its status.
+    fn shell(&self, script: &str) -> Result<String, String> {
+        let output = self
+            .guest
+            .run(script, TIMEOUT)
+            .map_err(|error| error.to_string())?;
+        Ok(output.stdout_text())
     }
 
     /// Our tool's one document; it must have ended well.

@@ -15,9 +15,9 @@ mod sim;
 mod smart;
 mod temp;
 
-use std::cell::OnceCell;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use clap::Parser;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub const STATE_FILE_VARIABLE: &str = "DRIVETHRU_STATE_FILE";
 pub(crate) struct Context {
     pub common: Common,
     pub style: Style,
-    record: OnceCell<RecordFile>,
+    record: OnceLock<RecordFile>,
 }
 
 /// How a verb ends early.
@@ -174,7 +174,7 @@ impl Context {
         Ok(Self {
             common,
             style,
-            record: OnceCell::new(),
+            record: OnceLock::new(),
         })
     }
 

@@ -42,6 +42,11 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     if context.common.record.is_some() && args.devices.len() > 1 {
         return Err(Stop::Usage("--record takes one device".to_owned()));
     }
+    for (i, name) in args.devices.iter().enumerate() {
+        if args.devices.iter().take(i).any(|earlier| earlier == name) {
+            return Err(Stop::Usage(format!("{name} is named twice")));
+        }
+    }
     context.start_recording()?;
     let every = args.every.or(args.count.map(|_| Duration::from_secs(1)));
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -74,10 +79,7 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     let mut round: u64 = 0;
     let mut tick: u32 = 0;
     loop {
-        let taken: Vec<Option<Taken>> = polled
-            .iter_mut()
-            .map(|p| (!p.given_up).then(|| p.take(context, args)))
-            .collect();
+        let taken = take_all(&mut polled, context, args);
         for (device, outcome) in polled.iter_mut().zip(&taken) {
             if let Some(outcome) = outcome {
                 exit = exit.worst(device.judge(outcome, every.is_some()));
@@ -110,6 +112,25 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
     }
 }
 
+/// One reading of each device that is not given up, all at the same time: one that hangs does not hold up the others.
+fn take_all(polled: &mut [Polled], context: &Context, args: &TempArgs) -> Vec<Option<Taken>> {
+    let take = |p: &mut Polled| (!p.given_up).then(|| p.take(context, args));
+    if let [only] = polled {
+        return vec![take(only)];
+    }
+    std::thread::scope(|scope| {
+        let running: Vec<_> = polled.iter_mut().map(|p| scope.spawn(|| take(p))).collect();
+        running
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    })
+}
+
 /// Nothing of it takes place in real time, not even a failure to open it.
 fn is_virtual(name: &str) -> bool {
     name.starts_with("sim:") || name.starts_with("replay:")
@@ -132,6 +153,7 @@ impl Polled {
             }
         };
         let result = drive.temp_report();
+        drive.unlock();
         // After a transport error the handle is worth nothing.
         if !matches!(result, Err(DriveError::Transport(_))) {
             self.drive = Some(drive);

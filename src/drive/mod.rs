@@ -72,7 +72,10 @@ pub struct Drive {
     reported: bool,
     opened_at: Duration,
     count: CommandCount,
-    _lock: Option<DeviceLock>,
+    /// Held from opening on, but for the pauses of [`Drive::unlock`].
+    lock: Option<DeviceLock>,
+    /// A lock was taken when opening, so readings want it too.
+    locks: bool,
 }
 
 /// Which device a document speaks of. Strings are the device's own, untrusted.
@@ -183,7 +186,8 @@ impl Drive {
             reported: false,
             opened_at,
             count: opened.count,
-            _lock: opened.lock,
+            locks: opened.lock.is_some(),
+            lock: opened.lock,
         };
         if gate
             && drive.identify.is_some()
@@ -341,6 +345,18 @@ impl Drive {
             (Access::ScsiOnly(why), _) => Err(self.no_pass_through(why.clone())),
             _ => Err(self.no_pass_through(NoPassThrough::AskedForScsi)),
         }
+    }
+
+    /// Lets other processes at the device until the next reading; a long series must not keep them out.
+    pub fn unlock(&mut self) {
+        self.lock = None;
+    }
+
+    fn relock(&mut self) -> Result<(), DriveError> {
+        if self.locks && self.lock.is_none() {
+            self.lock = open::lock_device(&self.name, &self.facts, &self.options)?;
+        }
+        Ok(())
     }
 
     /// When a report starts, and how many commands were sent before it. The first one answers for opening too.

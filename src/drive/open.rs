@@ -208,17 +208,7 @@ pub(super) fn inner(target: Target, options: &OpenOptions) -> Result<Inner, Driv
             Ok(unlocked(Box::new(replay), facts))
         }
         Target::Node { path, facts } => {
-            let lock = match (&options.lock_dir, lock_key(&facts)) {
-                (Some(dir), Some(key)) => Some(
-                    lock::acquire(dir, &key, options.lock_wait, &RealClock::new()).map_err(|source| {
-                        DriveError::Locked {
-                            device: path.display().to_string(),
-                            source,
-                        }
-                    })?,
-                ),
-                _ => None,
-            };
+            let lock = lock_device(&path.display().to_string(), &facts, options)?;
             Ok(Inner {
                 transport: Box::new(SgIo::open(&path)?),
                 facts: *facts,
@@ -263,9 +253,22 @@ pub(super) fn is_disk(peripheral_type: u8) -> bool {
     matches!(peripheral_type, 0x00 | 0x0e)
 }
 
-/// A device is one LUN of one target; both of its nodes share the lock.
-fn lock_key(facts: &NodeFacts) -> Option<String> {
-    facts.hctl.clone()
+/// Takes the lock of a device, waiting as long as the options say. A device is one LUN of one target, and both of its nodes
+/// share the lock; where sysfs names no such address there is nothing to lock.
+pub(super) fn lock_device(
+    device: &str,
+    facts: &NodeFacts,
+    options: &OpenOptions,
+) -> Result<Option<DeviceLock>, DriveError> {
+    let (Some(dir), Some(key)) = (&options.lock_dir, &facts.hctl) else {
+        return Ok(None);
+    };
+    lock::acquire(dir, key, options.lock_wait, &RealClock::new())
+        .map(Some)
+        .map_err(|source| DriveError::Locked {
+            device: device.to_owned(),
+            source,
+        })
 }
 
 fn record_into(
