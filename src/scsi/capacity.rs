@@ -1,8 +1,11 @@
 //! READ CAPACITY: how large a logical unit is, as its SCSI side sees it.
 
+use std::io::Cursor;
+
+use binrw::BinRead;
 use serde::Serialize;
 
-use crate::wire::{WireError, be16, be32, be64};
+use crate::wire::WireError;
 
 /// Parameter data of READ CAPACITY(10), 8 bytes, or READ CAPACITY(16), 32 bytes (SBC-3, "READ CAPACITY parameter data").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,18 +49,50 @@ pub struct LongCapacity {
     pub lowest_aligned_lba: u16,
 }
 
+/// READ CAPACITY(10) parameter data, 8 bytes (SBC-3, "READ CAPACITY (10) parameter data").
+#[derive(BinRead)]
+#[br(big)]
+struct Wire10 {
+    last_lba: u32,
+    #[br(assert(block_bytes != 0, "a block length of 0"))]
+    block_bytes: u32,
+}
+
+/// The first 16 of the 32 bytes of READ CAPACITY(16) parameter data (SBC-3, "READ CAPACITY (16) parameter data").
+#[derive(BinRead)]
+#[br(big)]
+struct Wire16 {
+    last_lba: u64,
+    #[br(assert(block_bytes != 0, "a block length of 0"))]
+    block_bytes: u32,
+    /// Bridges that answer with only 12 bytes are believed as far as they go.
+    #[br(try)]
+    long: Option<WireLong>,
+}
+
+#[derive(BinRead)]
+#[br(big)]
+struct WireLong {
+    protection: u8,
+    exponents: u8,
+    flags: u16,
+}
+
 impl Capacity {
     /// Reads READ CAPACITY(10) data.
     ///
     /// # Errors
     /// Fewer than 8 bytes, or a block length of 0.
     pub fn parse_10(bytes: &[u8]) -> Result<Self, WireError> {
-        const STRUCTURE: &str = "READ CAPACITY(10) data";
-        let (Some(last), Some(block_bytes)) = (be32(bytes, 0), be32(bytes, 4)) else {
-            return Err(WireError::truncated(STRUCTURE, bytes.len(), 8));
-        };
-        let needs_16 = last == u32::MAX;
-        Self::new(STRUCTURE, 4, u64::from(last), block_bytes, needs_16, None)
+        let wire = Wire10::read(&mut Cursor::new(bytes))
+            .map_err(|e| WireError::from_binrw("READ CAPACITY(10) data", &e))?;
+        let needs_16 = wire.last_lba == u32::MAX;
+        Ok(Self::new(
+            u64::from(wire.last_lba),
+            wire.block_bytes,
+            needs_16,
+            None,
+        ))
     }
 
     /// Reads READ CAPACITY(16) data. Bridges that answer with only 12 bytes are believed as far as they go.
@@ -65,50 +100,31 @@ impl Capacity {
     /// # Errors
     /// Fewer than 12 bytes, or a block length of 0.
     pub fn parse_16(bytes: &[u8]) -> Result<Self, WireError> {
-        const STRUCTURE: &str = "READ CAPACITY(16) data";
-        let (Some(last_lba), Some(block_bytes)) = (be64(bytes, 0), be32(bytes, 8)) else {
-            return Err(WireError::truncated(STRUCTURE, bytes.len(), 12));
-        };
-        let long = match (bytes.get(12), bytes.get(13), be16(bytes, 14)) {
-            (Some(&protection), Some(&exponents), Some(flags)) => Some(LongCapacity {
-                protected: protection & 0x01 != 0,
-                protection_type: protection >> 1 & 0x07,
-                protection_interval_exponent: exponents >> 4,
-                logical_per_physical_exponent: exponents & 0x0f,
-                physical_block_bytes: block_bytes.checked_mul(1 << (exponents & 0x0f)),
-                provisioning: flags & 0x8000 != 0,
-                reads_zeroes: flags & 0x4000 != 0,
-                lowest_aligned_lba: flags & 0x3fff,
-            }),
-            _ => None,
-        };
-        Self::new(STRUCTURE, 8, last_lba, block_bytes, false, long)
+        let wire = Wire16::read(&mut Cursor::new(bytes))
+            .map_err(|e| WireError::from_binrw("READ CAPACITY(16) data", &e))?;
+        let long = wire.long.map(|long| LongCapacity {
+            protected: long.protection & 0x01 != 0,
+            protection_type: long.protection >> 1 & 0x07,
+            protection_interval_exponent: long.exponents >> 4,
+            logical_per_physical_exponent: long.exponents & 0x0f,
+            physical_block_bytes: wire.block_bytes.checked_mul(1 << (long.exponents & 0x0f)),
+            provisioning: long.flags & 0x8000 != 0,
+            reads_zeroes: long.flags & 0x4000 != 0,
+            lowest_aligned_lba: long.flags & 0x3fff,
+        });
+        Ok(Self::new(wire.last_lba, wire.block_bytes, false, long))
     }
 
-    fn new(
-        structure: &'static str,
-        block_length_offset: usize,
-        last_lba: u64,
-        block_bytes: u32,
-        needs_16: bool,
-        long: Option<LongCapacity>,
-    ) -> Result<Self, WireError> {
-        if block_bytes == 0 {
-            return Err(WireError {
-                structure,
-                offset_bytes: block_length_offset,
-                why: "a block length of 0".to_owned(),
-            });
-        }
+    fn new(last_lba: u64, block_bytes: u32, needs_16: bool, long: Option<LongCapacity>) -> Self {
         let blocks = last_lba.checked_add(1).filter(|_| !needs_16);
-        Ok(Self {
+        Self {
             last_lba,
             block_bytes,
             blocks,
             capacity_bytes: blocks.and_then(|b| b.checked_mul(u64::from(block_bytes))),
             needs_16,
             long,
-        })
+        }
     }
 }
 
