@@ -1,9 +1,13 @@
 //! SMART Command Transport: status and temperature history (ACS-4, "SCT Command Transport").
 
+use std::io::Cursor;
+
+use binrw::BinRead;
+use binrw::meta::ReadEndian;
 use serde::Serialize;
 
 use crate::units::Celsius;
-use crate::wire::{WireError, le16, le32, le64};
+use crate::wire::WireError;
 
 const STATUS: &str = "SCT status";
 const HISTORY: &str = "SCT temperature history";
@@ -126,19 +130,77 @@ fn extended_status_name(code: u16) -> Option<&'static str> {
     })
 }
 
-fn check(structure: &'static str, data: &[u8], versions: &[u16]) -> Result<u16, WireError> {
+/// [`SctStatus`] as it lies in its sector.
+#[derive(BinRead)]
+#[br(little)]
+struct WireStatus {
+    #[br(assert([2, 3].contains(&format_version), "format version {format_version}, expected [2, 3]"))]
+    format_version: u16,
+    sct_version: u16,
+    sct_level: u16,
+    flags: u32,
+    state: u8,
+    #[br(pad_before = 3)]
+    extended_status: u16,
+    action: u16,
+    function: u16,
+    #[br(pad_before = 20)]
+    lba: u64,
+    /// Byte 200.
+    #[br(pad_before = 152, map = Celsius::from_signed_byte)]
+    current: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    power_cycle_min: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    power_cycle_max: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    lifetime_min: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    lifetime_max: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    op_limit_max: Option<Celsius>,
+    over_limit_count: u32,
+    under_limit_count: u32,
+    smart_status: u16,
+    min_erc_100ms: u16,
+    /// Bytes 480-511.
+    #[br(pad_before = 262)]
+    vendor: [u8; 32],
+}
+
+/// [`TempHistory`] as it lies in its sector.
+#[derive(BinRead)]
+#[br(little)]
+struct WireHistory {
+    #[br(assert(format_version == 2, "format version {format_version}, expected [2]"))]
+    format_version: u16,
+    sampling_minutes: u16,
+    interval_minutes: u16,
+    #[br(map = Celsius::from_signed_byte)]
+    op_limit_max: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    limit_max: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    op_limit_min: Option<Celsius>,
+    #[br(map = Celsius::from_signed_byte)]
+    limit_min: Option<Celsius>,
+    /// Byte 30.
+    #[br(pad_before = 20, assert(size != 0, "a history of no entries"))]
+    size: u16,
+    index: u16,
+    /// Bytes 34-511.
+    ring: [u8; 478],
+}
+
+/// Reads one of the two; both are a whole sector.
+fn read<T: for<'a> BinRead<Args<'a> = ()> + ReadEndian>(
+    structure: &'static str,
+    data: &[u8],
+) -> Result<T, WireError> {
     if data.len() < 512 {
         return Err(WireError::truncated(structure, data.len(), 512));
     }
-    let version = le16(data, 0).unwrap_or(0);
-    if !versions.contains(&version) {
-        return Err(WireError {
-            structure,
-            offset_bytes: 0,
-            why: format!("format version {version}, expected {versions:?}"),
-        });
-    }
-    Ok(version)
+    T::read(&mut Cursor::new(data)).map_err(|e| WireError::from_binrw(structure, &e))
 }
 
 impl SctStatus {
@@ -147,48 +209,45 @@ impl SctStatus {
     /// # Errors
     /// Fewer bytes, or a format version other than 2 and 3: all-zero and foreign sectors end here.
     pub fn parse(data: &[u8]) -> Result<Self, WireError> {
-        let format_version = check(STATUS, data, &[2, 3])?;
-        let byte = |offset: usize| data.get(offset).copied().unwrap_or(0);
-        let word = |offset| le16(data, offset).unwrap_or(0);
-        let long = |offset| le32(data, offset).unwrap_or(0);
-        let celsius = |offset| Celsius::from_signed_byte(byte(offset));
-        let state = byte(10);
-        let current = celsius(200);
-        let vendor = data.get(480..512).unwrap_or_default();
+        let wire: WireStatus = read(STATUS, data)?;
         Ok(Self {
-            format_version,
-            sct_version: word(2),
-            sct_level: word(4),
-            flags: long(6),
+            format_version: wire.format_version,
+            sct_version: wire.sct_version,
+            sct_level: wire.sct_level,
+            flags: wire.flags,
             state: Named {
-                code: u16::from(state),
-                name: state_name(state),
+                code: u16::from(wire.state),
+                name: state_name(wire.state),
             },
             extended_status: Named {
-                code: word(14),
-                name: extended_status_name(word(14)),
+                code: wire.extended_status,
+                name: extended_status_name(wire.extended_status),
             },
-            action: word(16),
-            function: word(18),
-            lba: le64(data, 40).unwrap_or(0),
+            action: wire.action,
+            function: wire.function,
+            lba: wire.lba,
             temperature: SctTemperature {
-                celsius: current,
-                plausible: current.is_some_and(Celsius::is_plausible),
-                power_cycle_min: celsius(201),
-                power_cycle_max: celsius(202),
-                lifetime_min: celsius(203),
-                lifetime_max: celsius(204),
-                op_limit_max: celsius(205).filter(|c| c.0 > 0),
-                over_limit_count: long(206),
-                under_limit_count: long(210),
+                celsius: wire.current,
+                plausible: wire.current.is_some_and(Celsius::is_plausible),
+                power_cycle_min: wire.power_cycle_min,
+                power_cycle_max: wire.power_cycle_max,
+                lifetime_min: wire.lifetime_min,
+                lifetime_max: wire.lifetime_max,
+                op_limit_max: wire.op_limit_max.filter(|c| c.0 > 0),
+                over_limit_count: wire.over_limit_count,
+                under_limit_count: wire.under_limit_count,
             },
-            smart_status: match word(214) {
+            smart_status: match wire.smart_status {
                 0xc24f => Some("passed"),
                 0x2cf4 => Some("failing"),
                 _ => None,
             },
-            min_erc_ms: Some(u32::from(word(216)) * 100).filter(|ms| *ms != 0),
-            vendor_hex: vendor.iter().any(|&b| b != 0).then(|| crate::text::hex(vendor)),
+            min_erc_ms: Some(u32::from(wire.min_erc_100ms) * 100).filter(|ms| *ms != 0),
+            vendor_hex: wire
+                .vendor
+                .iter()
+                .any(|&b| b != 0)
+                .then(|| crate::text::hex(&wire.vendor)),
         })
     }
 
@@ -237,40 +296,28 @@ impl TempHistory {
     /// # Errors
     /// Fewer bytes, a format version other than 2, or a ring without entries.
     pub fn parse(data: &[u8]) -> Result<Self, WireError> {
-        let format_version = check(HISTORY, data, &[2])?;
-        let word = |offset| le16(data, offset).unwrap_or(0);
-        let celsius = |offset: usize| data.get(offset).copied().and_then(Celsius::from_signed_byte);
-        let size = word(30);
-        let index = word(32);
-        let ring: Vec<Option<Celsius>> = data
-            .get(34..512)
-            .unwrap_or_default()
+        let wire: WireHistory = read(HISTORY, data)?;
+        let ring: Vec<Option<Celsius>> = wire
+            .ring
             .iter()
-            .take(usize::from(size))
+            .take(usize::from(wire.size))
             .map(|&b| Celsius::from_signed_byte(b))
             .collect();
-        if ring.is_empty() {
-            return Err(WireError {
-                structure: HISTORY,
-                offset_bytes: 30,
-                why: "a history of no entries".to_owned(),
-            });
-        }
         let mut samples = Vec::new();
-        if usize::from(index) < ring.len() {
+        if usize::from(wire.index) < ring.len() {
             samples.clone_from(&ring);
-            samples.rotate_left((usize::from(index) + 1) % ring.len());
+            samples.rotate_left((usize::from(wire.index) + 1) % ring.len());
         }
         Ok(Self {
-            format_version,
-            sampling_minutes: word(2),
-            interval_minutes: word(4),
-            op_limit_max: celsius(6),
-            limit_max: celsius(7),
-            op_limit_min: celsius(8),
-            limit_min: celsius(9),
-            size,
-            index,
+            format_version: wire.format_version,
+            sampling_minutes: wire.sampling_minutes,
+            interval_minutes: wire.interval_minutes,
+            op_limit_max: wire.op_limit_max,
+            limit_max: wire.limit_max,
+            op_limit_min: wire.op_limit_min,
+            limit_min: wire.limit_min,
+            size: wire.size,
+            index: wire.index,
             samples,
             ring,
         })

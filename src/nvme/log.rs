@@ -1,10 +1,13 @@
 //! SMART / Health Information, log page 02h.
 
+use std::io::Cursor;
+
+use binrw::BinRead;
 use serde::{Serialize, Serializer};
 
 use super::{celsius_from_kelvin, serialize_counter};
 use crate::units::Celsius;
-use crate::wire::{WireError, le16, le32, le128};
+use crate::wire::WireError;
 
 const STRUCTURE: &str = "NVMe SMART / Health Information log";
 /// Length of the log page.
@@ -141,61 +144,98 @@ pub struct SmartLog {
     pub truncated: bool,
 }
 
+/// [`SmartLog`] as it lies in its page; bridges that cut it lose whole parts at the end.
+#[derive(BinRead)]
+#[br(little)]
+struct WireSmartLog {
+    critical_warning: u8,
+    composite_kelvin: u16,
+    available_spare_percent: u8,
+    available_spare_threshold_percent: u8,
+    percentage_used: u8,
+    endurance_group_critical_warning: u8,
+    /// Byte 32.
+    #[br(pad_before = 25)]
+    data_units_read: u128,
+    data_units_written: u128,
+    host_read_commands: u128,
+    host_write_commands: u128,
+    controller_busy_minutes: u128,
+    power_cycles: u128,
+    power_on_hours: u128,
+    unsafe_shutdowns: u128,
+    media_errors: u128,
+    error_log_entries: u128,
+    /// Byte 192.
+    #[br(try)]
+    warning_temp_minutes: Option<u32>,
+    #[br(try)]
+    critical_temp_minutes: Option<u32>,
+    /// Byte 200.
+    #[br(try)]
+    sensors_kelvin: Option<[u16; 8]>,
+    /// Byte 216.
+    #[br(try)]
+    thermal_1_transitions: Option<u32>,
+    #[br(try)]
+    thermal_2_transitions: Option<u32>,
+    #[br(try)]
+    thermal_1_seconds: Option<u32>,
+    #[br(try)]
+    thermal_2_seconds: Option<u32>,
+}
+
 impl SmartLog {
     /// Reads log page 02h.
     ///
     /// # Errors
     /// Fewer than 192 bytes: the counters end there.
     pub fn parse(bytes: &[u8]) -> Result<Self, WireError> {
-        let too_short = || WireError::truncated(STRUCTURE, bytes.len(), SMART_LOG_BYTES);
         if bytes.len() < SMALLEST_BYTES {
-            return Err(too_short());
+            return Err(WireError::truncated(STRUCTURE, bytes.len(), SMART_LOG_BYTES));
         }
-        let byte = |offset: usize| bytes.get(offset).copied().ok_or_else(too_short);
-        let counter = |offset: usize| le128(bytes, offset).ok_or_else(too_short);
-        let composite_kelvin = le16(bytes, 1).ok_or_else(too_short)?;
-        let data_units_read = counter(32)?;
-        let data_units_written = counter(48)?;
+        let wire =
+            WireSmartLog::read(&mut Cursor::new(bytes)).map_err(|e| WireError::from_binrw(STRUCTURE, &e))?;
+        let sensors = wire.sensors_kelvin.unwrap_or_default();
         Ok(Self {
-            critical_warning: byte(0)?,
-            critical_warnings: CriticalWarning::from_bits_retain(byte(0)?),
-            temperature: celsius_from_kelvin(composite_kelvin).map(|celsius| Temperature {
+            critical_warning: wire.critical_warning,
+            critical_warnings: CriticalWarning::from_bits_retain(wire.critical_warning),
+            temperature: celsius_from_kelvin(wire.composite_kelvin).map(|celsius| Temperature {
                 celsius,
                 source: "nvme_composite",
             }),
-            composite_kelvin,
-            sensors: (1u8..=8)
-                .filter_map(|sensor| {
-                    let kelvin = le16(bytes, 198 + 2 * usize::from(sensor))?;
-                    (kelvin != 0).then(|| Sensor {
-                        sensor,
-                        kelvin,
-                        celsius: celsius_from_kelvin(kelvin),
-                    })
+            composite_kelvin: wire.composite_kelvin,
+            sensors: (1u8..)
+                .zip(sensors)
+                .filter(|(_, kelvin)| *kelvin != 0)
+                .map(|(sensor, kelvin)| Sensor {
+                    sensor,
+                    kelvin,
+                    celsius: celsius_from_kelvin(kelvin),
                 })
                 .collect(),
-            available_spare_percent: byte(3)?,
-            available_spare_threshold_percent: byte(4)?,
-            percentage_used: byte(5)?,
-            endurance_group_critical_warning: byte(6)?,
-            data_units_read,
-            read_bytes: data_units_read.saturating_mul(DATA_UNIT_BYTES),
-            data_units_written,
-            written_bytes: data_units_written.saturating_mul(DATA_UNIT_BYTES),
-            host_read_commands: counter(64)?,
-            host_write_commands: counter(80)?,
-            controller_busy_minutes: counter(96)?,
-            power_cycles: counter(112)?,
-            power_on_hours: counter(128)?,
-            unsafe_shutdowns: counter(144)?,
-            media_errors: counter(160)?,
-            error_log_entries: counter(176)?,
-            warning_temp_minutes: le32(bytes, 192),
-            critical_temp_minutes: le32(bytes, 196),
-            thermal_1_transitions: le32(bytes, 216),
-            thermal_2_transitions: le32(bytes, 220),
-            thermal_1_seconds: le32(bytes, 224),
-            thermal_2_seconds: le32(bytes, 228),
+            available_spare_percent: wire.available_spare_percent,
+            available_spare_threshold_percent: wire.available_spare_threshold_percent,
+            percentage_used: wire.percentage_used,
+            endurance_group_critical_warning: wire.endurance_group_critical_warning,
+            data_units_read: wire.data_units_read,
+            read_bytes: wire.data_units_read.saturating_mul(DATA_UNIT_BYTES),
+            data_units_written: wire.data_units_written,
+            written_bytes: wire.data_units_written.saturating_mul(DATA_UNIT_BYTES),
+            host_read_commands: wire.host_read_commands,
+            host_write_commands: wire.host_write_commands,
+            controller_busy_minutes: wire.controller_busy_minutes,
+            power_cycles: wire.power_cycles,
+            power_on_hours: wire.power_on_hours,
+            unsafe_shutdowns: wire.unsafe_shutdowns,
+            media_errors: wire.media_errors,
+            error_log_entries: wire.error_log_entries,
+            warning_temp_minutes: wire.warning_temp_minutes,
+            critical_temp_minutes: wire.critical_temp_minutes,
+            thermal_1_transitions: wire.thermal_1_transitions,
+            thermal_2_transitions: wire.thermal_2_transitions,
+            thermal_1_seconds: wire.thermal_1_seconds,
+            thermal_2_seconds: wire.thermal_2_seconds,
             truncated: bytes.len() < SMART_LOG_BYTES,
         })
     }
