@@ -66,20 +66,6 @@ pub fn for_csv_cell(text: &str) -> String {
     }
 }
 
-/// For a Prometheus label value: backslash, quote and line feed escaped (text exposition format 0.0.4).
-pub fn for_metric_label(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in for_terminal(text).chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '"' => out.push_str("\\\""),
-            '\n' => out.push_str("\\n"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// `bytes` as lower-case hex, separated by blanks.
 pub fn hex(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 3);
@@ -144,7 +130,6 @@ mod tests {
     fn every_output_has_its_own_escape() {
         assert_eq!(for_terminal("a\x1b]0;x\u{202e}"), "a\\u{1b}]0;x\\u{202e}");
         assert_eq!(for_csv_cell("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
-        assert_eq!(for_metric_label("a\"b\\c"), "a\\\"b\\\\c");
     }
 
     #[test]

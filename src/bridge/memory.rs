@@ -40,6 +40,9 @@ pub struct Remembered {
     /// CHECK POWER MODE once said "standby" of flash memory: its answer means nothing here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub power_mode_lies: bool,
+    /// Commands that ended in a time-out or transport error once the way was known, by name; they are not sent again.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub avoid: BTreeMap<String, Harm>,
     /// A probe that ended in a reset, time-out or transport error; nothing more is probed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub harmed_by: Option<Harm>,

@@ -18,12 +18,15 @@ pub fn advise(error: &DriveError) -> Vec<String> {
                 vec!["unplug the bridge, plug it in again, and see whether the disk is well".to_owned()];
             if *remembered {
                 advice.push(
-                    "this bridge will not be probed again; --forget clears that, --dialect NAME skips the probing"
+                    "that is remembered, and not sent to this bridge again; --forget clears it, --dialect NAME skips the probing"
                         .to_owned(),
                 );
             }
             advice.extend(advise_transport(source));
             advice
+        }
+        DriveError::Avoided { .. } => {
+            one("--forget clears what is remembered of this bridge, and it is asked again")
         }
         DriveError::HarmedBefore { .. } => {
             vec!["name the dialect if you know it (--dialect NAME), or --forget and try once more".to_owned()]

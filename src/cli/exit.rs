@@ -86,7 +86,7 @@ impl Exit {
             | DriveError::NoPassThrough { .. }
             | DriveError::NoTemperature { .. }
             | DriveError::NoSmart { .. } => Self::Unsupported,
-            DriveError::HarmedBefore { .. } => Self::Refused,
+            DriveError::HarmedBefore { .. } | DriveError::Avoided { .. } => Self::Refused,
             DriveError::Garbage { .. } => Self::Failure,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::progress::Spinner;
-use super::{Context, Stop, print};
+use super::{Context, Stop, error_document, print};
 use crate::drive::info::InfoReport;
 use crate::drive::{Care, Drive};
 use crate::report;
@@ -12,9 +12,18 @@ pub(super) fn run(context: &Context, device: &str) -> Result<Exit, Stop> {
     let device = &context.device_name(device);
     context.start_recording()?;
     let spinner = Spinner::start(&format!("reading {device}"), context.common.verbose);
-    let mut drive = Drive::open(device, &context.open_options(device), Care::MayWake)?;
-    let mut report = drive.info()?;
+    let options = context.open_options(device);
+    let read = Drive::open(device, &options, Care::MayWake).and_then(|mut drive| drive.info());
     drop(spinner);
+    let mut report = match read {
+        Ok(report) => report,
+        Err(error) => {
+            if context.common.json {
+                context.print_json_pretty(&error_document("drivethru-info/1", device, &error))?;
+            }
+            return Err(error.into());
+        }
+    };
     mask(context, &mut report);
     if context.common.json {
         context.print_json_pretty(&report)?;

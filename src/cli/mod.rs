@@ -158,6 +158,16 @@ pub(crate) fn complain(what: &str, advice: &[String]) {
     let _ = std::io::stderr().write_all(message.as_bytes());
 }
 
+/// What stands in the place of a document that could not be made: the reason, and the exit code that it means.
+pub(crate) fn error_document(schema: &str, device: &str, error: &DriveError) -> serde_json::Value {
+    serde_json::json!({
+        "schema": schema,
+        "schema_version": 1,
+        "device": {"name": device},
+        "error": {"message": error.to_string(), "exit_code": Exit::of(error).code()},
+    })
+}
+
 /// A remark on stderr that is no error.
 pub(crate) fn note(what: &str) {
     let _ = std::io::stderr().write_all(format!("drivethru: {}\n", text::for_terminal(what)).as_bytes());

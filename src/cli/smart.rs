@@ -3,11 +3,14 @@
 use super::args::{SmartArgs, Test};
 use super::exit::Exit;
 use super::progress::Spinner;
-use super::{Context, Stop, info, print};
+use super::{Context, Stop, error_document, info, print};
 use crate::ata::commands::OfflineTest;
 use crate::drive::health::Verdict;
 use crate::drive::{Access, Care, Drive, DriveError};
 use crate::report;
+
+/// The document's name, also where an error stands in its place.
+const SCHEMA: &str = "drivethru-smart/1";
 
 pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
     context.start_recording()?;
@@ -42,7 +45,7 @@ pub(super) fn run(context: &Context, args: &SmartArgs) -> Result<Exit, Stop> {
         Ok((drive, None)) => without_smart(context, drive),
         Err(Stop::Drive(error)) => {
             if context.common.json {
-                context.print_json_pretty(&error_document(&device, &error))?;
+                context.print_json_pretty(&error_document(SCHEMA, &device, &error))?;
             }
             Err(Stop::Drive(error))
         }
@@ -90,7 +93,7 @@ fn without_smart(context: &Context, mut drive: Drive) -> Result<Exit, Stop> {
     let mut known = drive.info()?;
     info::mask(context, &mut known);
     if context.common.json {
-        let mut document = error_document(drive.name(), &error);
+        let mut document = error_document(SCHEMA, drive.name(), &error);
         if let Some(fields) = document.as_object_mut() {
             fields.insert(
                 "info".to_owned(),
@@ -102,14 +105,4 @@ fn without_smart(context: &Context, mut drive: Drive) -> Result<Exit, Stop> {
         print(&report::info::render(&known, context.style))?;
     }
     Err(error.into())
-}
-
-/// What stands in the place of a document that could not be made.
-fn error_document(device: &str, error: &DriveError) -> serde_json::Value {
-    serde_json::json!({
-        "schema": "drivethru-smart/1",
-        "schema_version": 1,
-        "device": {"name": device},
-        "error": {"message": error.to_string(), "exit_code": Exit::of(error).code()},
-    })
 }

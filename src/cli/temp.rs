@@ -95,7 +95,8 @@ pub(super) fn run(context: &Context, args: &TempArgs) -> Result<Exit, Stop> {
         }
         // A reading that took longer than the interval costs the readings that it overran; none is made up for.
         tick = tick.saturating_add(1);
-        let all_simulated = polled.iter().all(|p| is_virtual(&p.name));
+        // A series without an end is for looking at, so that even a simulated one goes at the pace of a real one.
+        let all_simulated = args.count.is_some() && polled.iter().all(|p| is_virtual(&p.name));
         while !all_simulated && every.saturating_mul(tick) < real.now() {
             tick = tick.saturating_add(1);
         }
@@ -170,12 +171,19 @@ impl Polled {
                 Exit::Done
             }
             Err(error) => {
+                // What cannot change in this run, and what a further command could hang or reset again.
                 self.given_up = matches!(
                     &**error,
                     DriveError::Harmed { .. }
                         | DriveError::HarmedBefore { .. }
+                        | DriveError::Avoided { .. }
+                        | DriveError::BadName { .. }
+                        | DriveError::NativeNvme { .. }
+                        | DriveError::Replay(_)
                         | DriveError::Transport(
-                            TransportError::TimedOut { .. } | TransportError::Failed { .. }
+                            TransportError::TimedOut { .. }
+                                | TransportError::Failed { .. }
+                                | TransportError::ReplayMismatch { .. }
                         )
                 );
                 let what = error.to_string();

@@ -4,6 +4,7 @@
 //! flash, CHECK POWER MODE before anything that could wake a disk; then IDENTIFY DEVICE in the forms of SAT, the one that
 //! most bridges take first. A reset, time-out or transport error ends it at once and is remembered.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::{NoPassThrough, Rejected};
@@ -49,6 +50,8 @@ pub(super) struct Detected {
     pub tried: Vec<Rejected>,
     pub media: Media,
     pub power: PowerState,
+    /// Commands that harmed this bridge before.
+    pub avoid: BTreeMap<String, Harm>,
 }
 
 /// Everything that the steps share.
@@ -141,6 +144,7 @@ impl Detection<'_> {
                             tried,
                             media,
                             power,
+                            avoid: remembered.avoid,
                         });
                     }
                     Err(why) => why,
@@ -205,6 +209,7 @@ impl Detection<'_> {
             tried,
             media,
             power: PowerState::Unknown,
+            avoid: self.recall().avoid,
         }
     }
 
@@ -384,6 +389,21 @@ impl Detection<'_> {
     }
 }
 
+/// What a transport error did to the device; `None` when the command was never sent, or refused by rights.
+pub(super) fn harm_of(error: &TransportError, when: String) -> Option<Harm> {
+    let (command, cdb, what) = match error {
+        TransportError::TimedOut { command, cdb, .. } => (command, cdb, "got no answer in time"),
+        TransportError::Failed { command, cdb, .. } => (command, cdb, "ended in a transport error"),
+        TransportError::Gone { command, cdb, .. } => (command, cdb, "made the device drop off the bus"),
+        _ => return None,
+    };
+    Some(Harm {
+        command: format!("{command} [{cdb}]"),
+        what: what.to_owned(),
+        when,
+    })
+}
+
 /// A transport error while probing: nothing more is sent, and the bridge is remembered.
 pub(super) fn stop(
     transport: &dyn Transport,
@@ -391,36 +411,30 @@ pub(super) fn stop(
     key: Option<&BridgeKey>,
     error: TransportError,
 ) -> DriveError {
-    let (command, what) = match &error {
-        TransportError::TimedOut { command, cdb, .. } => {
-            (format!("{command} [{cdb}]"), "got no answer in time")
-        }
-        TransportError::Failed { command, cdb, .. } => {
-            (format!("{command} [{cdb}]"), "ended in a transport error")
-        }
-        TransportError::Gone { command, cdb, .. } => {
-            (format!("{command} [{cdb}]"), "made the device drop off the bus")
-        }
-        // Never sent, or refused by rights: the bridge is not to blame.
-        _ => return DriveError::Transport(error),
+    let Some(harm) = harm_of(&error, transport.clock().rfc3339()) else {
+        return DriveError::Transport(error);
     };
-    let mut remembered = false;
-    if let (Some(memory), Some(key)) = (&options.memory, key) {
-        let harm = Harm {
-            command,
-            what: what.to_owned(),
-            when: transport.clock().rfc3339(),
-        };
-        match memory.update(key, |r| r.harmed_by = Some(harm)) {
-            Ok(()) => remembered = true,
-            Err(error) => tracing::warn!("could not remember {}: {error}", key.as_str()),
-        }
-    }
+    let remembered = remember_harm(options, key, |r| r.harmed_by = Some(harm));
     DriveError::Harmed {
         device: transport.device().to_owned(),
         source: error,
         remembered,
     }
+}
+
+/// Writes down what happened, if there is a memory; whether it stands there now.
+pub(super) fn remember_harm(
+    options: &OpenOptions,
+    key: Option<&BridgeKey>,
+    change: impl FnOnce(&mut Remembered),
+) -> bool {
+    let (Some(memory), Some(key)) = (&options.memory, key) else {
+        return false;
+    };
+    memory
+        .update(key, change)
+        .inspect_err(|error| tracing::warn!("could not remember {}: {error}", key.as_str()))
+        .is_ok()
 }
 
 /// REQUEST SENSE as a question for the power condition; anything else in it leaves the state unknown.

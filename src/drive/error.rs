@@ -178,15 +178,23 @@ pub enum DriveError {
         why: NoPassThrough,
     },
     /// An earlier probe harmed this bridge; nothing more is sent.
-    #[error("{device}: not probed: an earlier {} {} ({})", .harm.command, .harm.what, .harm.when)]
+    #[error("{device}: nothing is sent: an earlier {} {} ({})", .harm.command, .harm.what, .harm.when)]
     HarmedBefore {
         /// The device.
         device: String,
         /// What happened then.
         harm: Harm,
     },
-    /// A probe ended in a reset, time-out or transport error just now.
-    #[error("{device}: the bridge did not take the probe well, so nothing more was sent: {source}")]
+    /// An earlier run of this command harmed this bridge; it is left out.
+    #[error("{device}: not asked for: an earlier {} {} ({})", .harm.command, .harm.what, .harm.when)]
+    Avoided {
+        /// The device.
+        device: String,
+        /// What happened then.
+        harm: Harm,
+    },
+    /// A command ended in a reset, time-out or transport error just now.
+    #[error("{device}: the bridge did not take that well, so nothing more was sent: {source}")]
     Harmed {
         /// The device.
         device: String,

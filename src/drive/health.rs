@@ -252,7 +252,11 @@ impl Drive {
                 // The bridge returned only the first page, or another one in its place.
                 None => match self.read_devstat_page(page) {
                     Ok(bytes) => whole.extend(bytes.unwrap_or_default()),
-                    Err(error @ (DriveError::Bridge(_) | DriveError::Garbage { .. })) => {
+                    Err(
+                        error @ (DriveError::Bridge(_)
+                        | DriveError::Garbage { .. }
+                        | DriveError::Avoided { .. }),
+                    ) => {
                         not_read.push(format!("device statistics, page {page:02x}h: {error}"));
                     }
                     Err(error) => return Err(error),
@@ -372,7 +376,7 @@ fn optional<T>(
 ) -> Result<Option<T>, DriveError> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error @ (DriveError::Bridge(_) | DriveError::Garbage { .. })) => {
+        Err(error @ (DriveError::Bridge(_) | DriveError::Garbage { .. } | DriveError::Avoided { .. })) => {
             not_read.push(format!("{what}: {error}"));
             Ok(None)
         }
@@ -422,7 +426,7 @@ fn life(smart: &SmartReport, statistics: Option<&DeviceStatistics>) -> Option<Li
     })
 }
 
-/// Attributes whose raw value counts sectors that are bad or doubtful: 5 reallocated, 197 pending, 198 uncorrectable.
+/// Attributes whose raw value counts sectors in doubt: 197 pending, 198 uncorrectable.
 fn sector_counts(smart: &SmartReport) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     smart.attributes.iter().filter_map(|a| {
         let what = match (a.id, a.name) {
@@ -455,13 +459,19 @@ fn judge(
             "the SMART data have a wrong checksum: they may be garbled on the way".to_owned(),
         );
     }
+    // Of garbled data only the drive's own word makes it a failing drive.
+    let failing = if smart.checksum == Checksum::Invalid {
+        Verdict::Warning
+    } else {
+        Verdict::Failing
+    };
     for attribute in &smart.attributes {
         let name = format!("attribute {} {}", attribute.id, attribute.name);
         let threshold = attribute.threshold.unwrap_or_default();
         match (attribute.when_failed, attribute.prefailure) {
             (Some(WhenFailed::Now), true) => {
                 add(
-                    Verdict::Failing,
+                    failing,
                     format!(
                         "{name} is at {} of at least {}",
                         attribute.value,

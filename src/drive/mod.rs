@@ -10,6 +10,7 @@ pub mod open;
 pub mod power;
 pub mod temperature;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -20,7 +21,7 @@ pub use open::{OpenOptions, RecordFile, Target};
 
 use crate::ata::identify::{FeatureSets, Identify, SctFeatures};
 use crate::ata::power::PowerMode;
-use crate::bridge::memory::BridgeKey;
+use crate::bridge::memory::{BridgeKey, Harm};
 use crate::bridge::taskfile::Taskfile;
 use crate::bridge::{self, AtaDialect, BridgeError, Reply, Request};
 use crate::scsi::cdb;
@@ -65,8 +66,14 @@ pub struct Drive {
     media: Media,
     power: PowerState,
     gate: bool,
-    /// The power state was read when opening; the next reading need not ask again.
-    power_is_fresh: bool,
+    /// When the power state was read; for a moment no reading need ask again.
+    power_read_at: Option<Duration>,
+    /// Commands that harmed this bridge in earlier runs.
+    avoid: BTreeMap<String, Harm>,
+    /// What a command of this run did to it.
+    harm: Option<Harm>,
+    /// The way is still being looked for: a command that harms the bridge now speaks against the bridge.
+    probing: bool,
     preferred: Option<Preferred>,
     /// Opening and detection count towards the first report.
     reported: bool,
@@ -77,6 +84,9 @@ pub struct Drive {
     /// A lock was taken when opening, so readings want it too.
     locks: bool,
 }
+
+/// So long after CHECK POWER MODE a disk is taken to be still awake: no disk falls asleep sooner after a command.
+const POWER_STATE_HOLDS: Duration = Duration::from_secs(1);
 
 /// Which device a document speaks of. Strings are the device's own, untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -168,6 +178,7 @@ impl Drive {
             gate,
         }
         .run()?;
+        let now = opened.transport.clock().now();
         let mut drive = Self {
             name: name.to_owned(),
             transport: opened.transport,
@@ -181,7 +192,10 @@ impl Drive {
             media: detected.media,
             power: detected.power,
             gate,
-            power_is_fresh: detected.power != PowerState::Unknown,
+            power_read_at: (detected.power != PowerState::Unknown).then_some(now),
+            avoid: detected.avoid,
+            harm: None,
+            probing: true,
             preferred: None,
             reported: false,
             opened_at,
@@ -195,14 +209,8 @@ impl Drive {
             && drive.power == PowerState::Unknown
         {
             // Now that the bridge is known to speak SAT, the registers can be asked for in other ways too.
-            drive.power = match drive.ask_power() {
-                // Still a probe: the registers were asked for in a way that this bridge may not know.
-                Err(DriveError::Transport(error)) => {
-                    return Err(detect::stop(&*drive.transport, options, key.as_ref(), error));
-                }
-                state => state?,
-            };
-            drive.power_is_fresh = true;
+            drive.power = drive.ask_power()?;
+            drive.power_read_at = Some(drive.clock().now());
             match drive.power {
                 PowerState::Unknown => {
                     return Err(drive.asleep(
@@ -213,6 +221,7 @@ impl Drive {
                 _ => {}
             }
         }
+        drive.probing = false;
         Ok(drive)
     }
 
@@ -319,10 +328,22 @@ impl Drive {
     /// # Errors
     /// There is no way through, or the command failed.
     pub fn request(&mut self, request: Request) -> Result<Reply, DriveError> {
-        match &self.access {
-            Access::Ata(dialect) => Ok(bridge::run(&mut *self.transport, &**dialect, request)?),
-            Access::ScsiOnly(why) => Err(self.no_pass_through(why.clone())),
+        self.refuse_after_harm()?;
+        let name = request.name;
+        if let Some(harm) = self.avoid.get(name) {
+            return Err(DriveError::Avoided {
+                device: self.name.clone(),
+                harm: harm.clone(),
+            });
         }
+        let result = match &self.access {
+            Access::Ata(dialect) => bridge::run(&mut *self.transport, &**dialect, request),
+            Access::ScsiOnly(why) => return Err(self.no_pass_through(why.clone())),
+        };
+        result.map_err(|error| match error {
+            BridgeError::Transport(error) => self.harmed(name, error),
+            other => other.into(),
+        })
     }
 
     /// Sends one SCSI command; an answer of any status is `Ok`.
@@ -330,7 +351,53 @@ impl Drive {
     /// # Errors
     /// The transport failed or refused it.
     pub fn scsi(&mut self, command: Command) -> Result<Completion, DriveError> {
-        Ok(execute(&mut *self.transport, command)?)
+        self.refuse_after_harm()?;
+        let name = command.cdb.name();
+        if let Some(harm) = self.avoid.get(&name) {
+            return Err(DriveError::Avoided {
+                device: self.name.clone(),
+                harm: harm.clone(),
+            });
+        }
+        execute(&mut *self.transport, command).map_err(|error| self.harmed(&name, error))
+    }
+
+    /// After a time-out or transport error nothing more is sent through this handle, and the command is left out by later
+    /// runs. A device that went away may have been unplugged, which says nothing against the command.
+    fn harmed(&mut self, name: &str, error: TransportError) -> DriveError {
+        if !matches!(
+            error,
+            TransportError::TimedOut { .. } | TransportError::Failed { .. }
+        ) {
+            return DriveError::Transport(error);
+        }
+        let Some(harm) = detect::harm_of(&error, self.clock().rfc3339()) else {
+            return DriveError::Transport(error);
+        };
+        self.harm = Some(harm.clone());
+        let key = bridge_key(&self.facts);
+        let remembered = detect::remember_harm(&self.options, key.as_ref(), |r| {
+            if self.probing {
+                r.harmed_by = Some(harm);
+            } else {
+                r.avoid.insert(name.to_owned(), harm);
+            }
+        });
+        DriveError::Harmed {
+            device: self.name.clone(),
+            source: error,
+            remembered,
+        }
+    }
+
+    fn refuse_after_harm(&self) -> Result<(), DriveError> {
+        match &self.harm {
+            Some(harm) => Err(DriveError::HarmedBefore {
+                device: self.name.clone(),
+                harm: harm.clone(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The time-out of each command.
@@ -418,7 +485,12 @@ impl Drive {
                 },
             );
         }
-        if std::mem::take(&mut self.power_is_fresh) {
+        let now = self.clock().now();
+        if self
+            .power_read_at
+            .take()
+            .is_some_and(|at| now.saturating_sub(at) < POWER_STATE_HOLDS)
+        {
             return Ok(self.power);
         }
         self.power = match &self.access {
@@ -439,7 +511,7 @@ impl Drive {
     fn ask_power(&mut self) -> Result<PowerState, DriveError> {
         let reply = match self.ata_registers("CHECK POWER MODE", Taskfile::check_power_mode()) {
             Ok(reply) => reply.registers.count,
-            Err(DriveError::Bridge(BridgeError::Failed { .. })) => None,
+            Err(DriveError::Bridge(BridgeError::Failed { .. }) | DriveError::Avoided { .. }) => None,
             Err(error) => return Err(error),
         };
         match reply.map(|count| PowerState::from_power_mode(PowerMode::from_count(count))) {

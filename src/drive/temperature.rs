@@ -21,6 +21,7 @@ use crate::scsi::cdb;
 use crate::scsi::log::TemperatureLog;
 use crate::transport::{Command, Status};
 use crate::units::Celsius;
+use crate::wire::Checksum;
 
 /// Where a temperature comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -92,6 +93,9 @@ pub struct SourceReading {
     pub celsius: Option<Celsius>,
     /// Whether a drive that answers can have this temperature.
     pub plausible: bool,
+    /// The data that it stands in have a wrong checksum.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub checksum_wrong: bool,
 }
 
 /// What the drive itself says about its temperatures, °C; absent where it does not say.
@@ -182,6 +186,7 @@ impl Temperature {
             source,
             celsius,
             plausible,
+            checksum_wrong: false,
         });
         if plausible && self.celsius.is_none() {
             self.celsius = celsius;
@@ -223,6 +228,9 @@ impl Temperature {
     pub(super) fn add_smart(&mut self, report: &SmartReport) {
         for candidate in report.temperature_candidates() {
             self.add(Source::of_attribute(candidate.id), candidate.celsius);
+            if let (Checksum::Invalid, Some(reading)) = (report.checksum, self.readings.last_mut()) {
+                reading.checksum_wrong = true;
+            }
             let said = |c: Option<Celsius>| c.filter(|c| c.is_plausible());
             self.limits.recorded_max_celsius = self.limits.recorded_max_celsius.or(said(candidate.max));
             self.limits.recorded_min_celsius = self.limits.recorded_min_celsius.or(said(candidate.min));
@@ -290,10 +298,10 @@ impl Drive {
                 }
                 Ok(()) => {}
                 Err(
-                    error @ (DriveError::Bridge(BridgeError::Failed { .. }) | DriveError::Garbage { .. }),
-                ) => {
-                    refused.push(error.to_string());
-                }
+                    error @ (DriveError::Bridge(BridgeError::Failed { .. })
+                    | DriveError::Garbage { .. }
+                    | DriveError::Avoided { .. }),
+                ) => refused.push(error.to_string()),
                 Err(error) => return Err(error),
             }
         }

@@ -54,6 +54,13 @@ pub fn line(report: &TempReport, style: Style) -> String {
     if temperature.sources_disagree {
         line.push_str("  sources disagree");
     }
+    if temperature
+        .readings
+        .iter()
+        .any(|r| Some(r.source) == temperature.source && r.checksum_wrong)
+    {
+        line.push_str("  wrong checksum");
+    }
     if report.device.simulated {
         line.push_str("  [simulated]");
     }

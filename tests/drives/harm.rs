@@ -167,3 +167,64 @@ fn a_bridge_that_hangs_on_the_question_for_registers_is_remembered() {
     assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
     assert_eq!(dock.arrived_count(), before);
 }
+
+/// A drive behind a well-known bridge that hangs on one command, as some do on SCT status or device statistics.
+#[test]
+fn a_command_that_hangs_later_is_left_out_by_the_next_run() {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::new("ssd");
+    let hang = |command: &Command, answer: Result<Completion, TransportError>| match command.cdb.as_bytes() {
+        // SMART READ LOG of log E0h
+        [0xa1, _, _, 0xd5, _, 0xe0, ..] => Err(TransportError::TimedOut {
+            device: "test".to_owned(),
+            command: command.cdb.name(),
+            cdb: command.cdb,
+            timeout: command.timeout,
+            elapsed: command.timeout,
+        }),
+        _ => answer,
+    };
+    let open = || {
+        let habit = Habit::new(dock.plug(), hang);
+        Drive::from_transport(Box::new(habit), dock.facts.clone(), &options, Care::NoWake).expect("a drive")
+    };
+
+    let mut drive = open();
+    let error = refusal(drive.temp_report());
+    assert!(
+        matches!(error, DriveError::Harmed { remembered: true, .. }),
+        "{error}"
+    );
+    let before = dock.arrived_count();
+    let error = refusal(drive.health(true));
+    assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    assert_eq!(
+        dock.arrived_count(),
+        before,
+        "nothing more goes through this handle"
+    );
+    assert_eq!(
+        dock.remembered(&memory).harmed_by,
+        None,
+        "the bridge itself is well"
+    );
+
+    let mut drive = open();
+    let report = drive.temp_report().expect("from another source");
+    assert_eq!(report.temperature.source.map(|s| s.word()), Some("smart_194"));
+    let health = drive.health(true).expect("all the rest");
+    assert!(
+        health
+            .not_read
+            .iter()
+            .any(|n| n.contains("SCT status") && n.contains("not asked for")),
+        "{:?}",
+        health.not_read
+    );
+    let asked = dock
+        .arrived()
+        .into_iter()
+        .filter(|w| w.starts_with("sct status"))
+        .count();
+    assert_eq!(asked, 1, "once in all: {:?}", dock.arrived());
+}
