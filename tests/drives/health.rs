@@ -237,3 +237,42 @@ fn a_scsi_temperature_page_is_read_where_nothing_else_is() {
     refusal(dock.poll());
     assert!(!dock.arrived().contains(&"log sense".to_owned()));
 }
+
+/// One flipped byte in an attribute must not make anybody throw a drive away.
+#[test]
+fn a_garbled_attribute_is_no_failing_drive() {
+    let dock = Dock::new("ssd");
+    let flip = |command: &Command, answer: Result<Completion, TransportError>| match command.cdb.as_bytes() {
+        // SMART READ DATA: the normalized value of attribute 5 falls to 1, and the checksum no longer fits.
+        [0xa1, _, _, 0xd0, ..] => answer.map(|mut completion| {
+            let data = completion.data.as_mut().expect("a sector");
+            let slot = (0..30)
+                .map(|i| 2 + 12 * i)
+                .find(|at| data[*at] == 5)
+                .expect("attribute 5");
+            data[slot + 3] = 1;
+            completion
+        }),
+        _ => answer,
+    };
+    let habit = Habit::new(dock.plug(), flip);
+    let opened = Drive::from_transport(
+        Box::new(habit),
+        dock.facts.clone(),
+        &OpenOptions::default(),
+        Care::NoWake,
+    );
+    let report = opened.expect("a drive").health(false).expect("a document");
+    assert_eq!(report.verdict, Verdict::Warning, "{:?}", report.reasons);
+    assert!(
+        report.reasons.iter().any(|r| r.what.contains("wrong checksum")),
+        "{:?}",
+        report.reasons
+    );
+    assert!(
+        report.reasons.iter().any(|r| r.what.contains("attribute 5")),
+        "{:?}",
+        report.reasons
+    );
+    assert_eq!(report.self_assessment_passed, Some(true));
+}
