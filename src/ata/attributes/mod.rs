@@ -9,7 +9,7 @@ mod temperature;
 
 use serde::Serialize;
 
-pub use raw::{Duration, RawFormat, RawHex, RawText};
+pub use raw::{Duration, RawByte, RawFormat, RawHex, RawText};
 pub(crate) use temperature::by_preference;
 pub use temperature::{TemperatureSource, TemperatureValue};
 
@@ -123,9 +123,13 @@ impl AttributeTable {
         let Some(row) = defaults::row(id) else {
             return unknown(id, UNKNOWN);
         };
+        let foreign = |name| Definition {
+            format: row.format,
+            ..unknown(id, name)
+        };
         match (row.media, self.rotation) {
-            (Media::Disk, Rotation::NonRotating) => unknown(id, "Unknown_SSD_Attribute"),
-            (Media::Flash, Rotation::Rpm(_)) => unknown(id, "Unknown_HDD_Attribute"),
+            (Media::Disk, Rotation::NonRotating) => foreign("Unknown_SSD_Attribute"),
+            (Media::Flash, Rotation::Rpm(_)) => foreign("Unknown_HDD_Attribute"),
             // 231 is life left on most flash drives: a temperature only where the drive says that it turns.
             (_, Rotation::Unknown) if id == 231 => Definition {
                 meaning: Meaning::Other,

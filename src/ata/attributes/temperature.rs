@@ -208,7 +208,7 @@ pub(super) fn value(format: RawFormat, attribute: &Attribute) -> TemperatureValu
         max: None,
     };
     match format {
-        RawFormat::TenthsCelsius => plain(i16::try_from(word / 10).unwrap_or(i16::MAX)),
+        RawFormat::TenthsCelsius => plain(i16::try_from((u32::from(word) + 5) / 10).unwrap_or(i16::MAX)),
         RawFormat::HalfCelsius => plain((word & 0xff) as i16 / 2),
         _ => {
             let packed = unpack(attribute);

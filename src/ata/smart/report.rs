@@ -37,7 +37,7 @@ pub struct AttributeReport {
     pub value: u8,
     /// Lowest normalized value so far.
     pub worst: u8,
-    /// Raw value as one 48-bit number.
+    /// Raw value as one number: 48 bits, or more where the packing takes in the bytes beside them.
     pub raw: u64,
     /// Raw value, most significant byte first.
     pub raw_hex: RawHex,
@@ -211,8 +211,8 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
         name: row.name,
         value: attribute.value,
         worst: attribute.worst,
-        raw: attribute.raw48(),
-        raw_hex: RawHex(attribute.raw48()),
+        raw: row.format.number(attribute),
+        raw_hex: RawHex(row.format.number(attribute)),
         raw_text: row.format.text(attribute),
         threshold,
         prefailure: has(AttributeFlags::PREFAILURE),
@@ -273,7 +273,9 @@ impl SmartReport {
             temperatures,
             power_on_hours: power_on.map(|time| time.hours),
             power_on_minutes: power_on.and_then(|time| time.minutes),
-            power_cycles: find(Meaning::PowerCycles).map(|(a, _)| a.raw48()),
+            power_cycles: find(Meaning::PowerCycles)
+                .map(|(a, row)| row.format.number(a))
+                .filter(|cycles| *cycles <= u64::from(u32::MAX)),
             life_left_percent: known.iter().find_map(|(a, row)| row.life_left_percent(a)),
             failing_now,
             offline: OfflineReport {
