@@ -117,7 +117,13 @@ impl AttributeTable {
 
     /// What attribute `id` is on this drive.
     pub fn definition(&self, id: u8) -> Definition {
-        if let Some(row) = self.rows.iter().find(|row| row.id == id) {
+        // Sorted, as a test makes sure.
+        if let Some(row) = self
+            .rows
+            .binary_search_by_key(&id, |row| row.id)
+            .ok()
+            .and_then(|i| self.rows.get(i))
+        {
             return *row;
         }
         let Some(row) = defaults::row(id) else {

@@ -19,6 +19,8 @@ pub enum RawByte {
     Value,
     /// The worst value, likewise.
     Worst,
+    /// No byte: zero.
+    Zero,
 }
 
 impl RawByte {
@@ -28,6 +30,7 @@ impl RawByte {
             Self::Reserved => attribute.reserved,
             Self::Value => attribute.value,
             Self::Worst => attribute.worst,
+            Self::Zero => 0,
         }
     }
 }
@@ -121,7 +124,20 @@ impl RawFormat {
             Self::Pair(high, low) => {
                 number(high, attribute) << (8 * low.len()).min(63) | number(low, attribute)
             }
+            Self::Pair16 => {
+                let [w0, _, w2] = attribute.raw_words();
+                u64::from(w2) << 24 | u64::from(w0)
+            }
             _ => attribute.raw48(),
+        }
+    }
+
+    /// Whether `byte` is part of the raw value.
+    pub fn takes(self, byte: RawByte) -> bool {
+        match self {
+            Self::Number(bytes) | Self::Hex(bytes) => bytes.contains(&byte),
+            Self::Pair(high, low) => high.contains(&byte) || low.contains(&byte),
+            _ => false,
         }
     }
 

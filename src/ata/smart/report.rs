@@ -7,9 +7,10 @@ use super::{
     SmartData, Thresholds,
 };
 use crate::ata::attributes::{
-    AttributeTable, Definition, Duration, Meaning, RawHex, RawText, TemperatureSource, by_preference,
+    AttributeTable, Definition, Duration, Meaning, RawByte, RawFormat, RawHex, RawText, TemperatureSource,
+    by_preference,
 };
-use crate::ata::identify::Identify;
+use crate::ata::identify::{FeatureSets, Identify};
 use crate::units::Celsius;
 use crate::wire::Checksum;
 
@@ -144,9 +145,11 @@ pub struct CapabilitiesReport {
     pub conveyance_test: bool,
     /// Selective self-test.
     pub selective_test: bool,
-    /// Attribute autosave.
+    /// Data is saved before the drive goes to sleep.
+    pub saves_before_power_mode: bool,
+    /// Attribute autosave can be switched.
     pub autosave: bool,
-    /// Error log.
+    /// Error log, by this data or by IDENTIFY.
     pub error_logging: bool,
 }
 
@@ -192,12 +195,15 @@ pub struct SmartReport {
     pub capabilities: CapabilitiesReport,
 }
 
-/// An attribute fails when a value that may be compared (1 to 253) is not above a threshold that is not 0.
-fn when_failed(attribute: &Attribute, threshold: u8) -> Option<WhenFailed> {
-    let fails = |value: u8| (1..=253).contains(&value) && threshold != 0 && value <= threshold;
-    if fails(attribute.value) {
+/// An attribute fails when its value is not above a threshold that is not 0, except where a vendor keeps something else
+/// in the value's place. A value of 0, though the standard has none, is where worn-out flash ends.
+fn when_failed(attribute: &Attribute, threshold: u8, format: RawFormat) -> Option<WhenFailed> {
+    let fails = |value: u8| threshold != 0 && value <= threshold;
+    if format.takes(RawByte::Value) {
+        None
+    } else if fails(attribute.value) {
         Some(WhenFailed::Now)
-    } else if fails(attribute.worst) {
+    } else if fails(attribute.worst) && !format.takes(RawByte::Worst) {
         Some(WhenFailed::Past)
     } else {
         None
@@ -224,7 +230,7 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
             event_count: has(AttributeFlags::EVENT_COUNT),
             self_preserving: has(AttributeFlags::SELF_PRESERVING),
         },
-        when_failed: threshold.and_then(|threshold| when_failed(attribute, threshold)),
+        when_failed: threshold.and_then(|threshold| when_failed(attribute, threshold, row.format)),
         meaning: row.meaning,
     }
 }
@@ -232,7 +238,11 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
 impl SmartReport {
     /// Gives the sectors meaning. Thresholds with a wrong checksum are reported and otherwise left aside.
     pub fn build(data: &SmartData, thresholds: Option<&Thresholds>, identify: Option<&Identify>) -> Self {
-        Self::build_with(data, thresholds, &AttributeTable::for_drive(identify))
+        let mut report = Self::build_with(data, thresholds, &AttributeTable::for_drive(identify));
+        report.capabilities.error_logging |= identify
+            .and_then(Identify::supported)
+            .is_some_and(|features| features.contains(FeatureSets::SMART_ERROR_LOG));
+        report
     }
 
     /// [`SmartReport::build`] with the rows for the drive already looked up.
@@ -297,6 +307,9 @@ impl SmartReport {
                 self_test: has(OfflineCapabilities::SELF_TEST),
                 conveyance_test: has(OfflineCapabilities::CONVEYANCE),
                 selective_test: has(OfflineCapabilities::SELECTIVE),
+                saves_before_power_mode: data
+                    .smart_capabilities()
+                    .contains(SmartCapabilities::SAVES_BEFORE_POWER_MODE),
                 autosave: data.smart_capabilities().contains(SmartCapabilities::AUTOSAVE),
                 error_logging: data.error_logging(),
             },

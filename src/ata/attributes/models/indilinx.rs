@@ -7,7 +7,7 @@ use super::super::Meaning::{
 use super::super::RawFormat::{self, Hex, Number, Pair, Raw48, Temperature, Words};
 use super::super::Wear::LeftRaw;
 use super::super::raw::BYTES_64;
-use super::super::raw::RawByte::{R, Reserved, Worst};
+use super::super::raw::RawByte::{R, Reserved, Worst, Zero};
 use super::{Definition, Family, count, row};
 
 /// The first generation lays its numbers over the normalized and worst values too.
@@ -174,5 +174,5 @@ static JMICRON_602: &[Definition] = &[
     row(232, "Firmware_Version_Info", JMICRON_64, Other),
     row(233, "ECC_Fail_Record", Hex(&[Worst, R(0), R(1), R(2), R(3), R(4)]), Other),
     row(234, "Avg/Max_Erase_Count", Pair(&[Worst, R(0), R(1)], &[R(2), R(3), R(4)]), Other),
-    row(235, "Good/Sys_Block_Count", Pair(&[Worst, R(0), R(1)], &[R(2), R(3)]), Other),
+    row(235, "Good/Sys_Block_Count", Pair(&[Worst, R(0), R(1)], &[Zero, Zero, R(2), R(3)]), Other),
 ];

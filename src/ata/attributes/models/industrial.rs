@@ -5,7 +5,7 @@ use super::super::Meaning::{
 };
 use super::super::RawFormat::{Hex, Hex48, Number, Pair, Raw24Raw24, Raw48, Seconds, Temperature, Words};
 use super::super::Wear::LeftRaw;
-use super::super::raw::RawByte::{R, Value, Worst};
+use super::super::raw::RawByte::{R, Value, Worst, Zero};
 use super::super::raw::{BYTES_56, BYTES_64};
 use super::{Definition, Family, count, row};
 
@@ -275,7 +275,7 @@ pub(super) static FAMILIES: &[Family] = &[
             secret(126, "Proprietary_SF1st"),
             secret(127, "Proprietary_SF2nd"),
             secret(128, "Proprietary_SF3rd"),
-            row(194, "Fractional_Temperature", Pair(&[Value], &[Worst]), Other),
+            row(194, "Fractional_Temperature", Pair(&[Value], &[Zero, Zero, Zero, Worst]), Other),
         ],
     },
     Family {

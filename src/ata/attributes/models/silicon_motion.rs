@@ -55,7 +55,7 @@ pub(super) static FAMILIES: &[Family] = &[
     Family { models: OEM, firmware: "KFS03005", rows: OEM_ROWS },
     Family { models: OEM, firmware: "P0510E", rows: OEM_ROWS },
     Family { models: OEM, firmware: "P0725A", rows: OEM_ROWS },
-    Family { models: OEM, firmware: "[QST][01][0123]??A0", rows: OEM_ROWS },
+    Family { models: OEM, firmware: "[QST][01]???A0", rows: OEM_ROWS },
     Family { models: OEM, firmware: "[RS][01]???B0", rows: OEM_ROWS },
     Family { models: OEM, firmware: "SOB20R", rows: OEM_ROWS },
     // Field: this firmware counts half degrees.
