@@ -9,7 +9,7 @@ mod temperature;
 
 use serde::Serialize;
 
-pub use raw::{Duration, RawFormat, RawHex, RawText};
+pub use raw::{Duration, RawByte, RawFormat, RawHex, RawText};
 pub(crate) use temperature::by_preference;
 pub use temperature::{TemperatureSource, TemperatureValue};
 
@@ -117,15 +117,25 @@ impl AttributeTable {
 
     /// What attribute `id` is on this drive.
     pub fn definition(&self, id: u8) -> Definition {
-        if let Some(row) = self.rows.iter().find(|row| row.id == id) {
+        // Sorted, as a test makes sure.
+        if let Some(row) = self
+            .rows
+            .binary_search_by_key(&id, |row| row.id)
+            .ok()
+            .and_then(|i| self.rows.get(i))
+        {
             return *row;
         }
         let Some(row) = defaults::row(id) else {
             return unknown(id, UNKNOWN);
         };
+        let foreign = |name| Definition {
+            format: row.format,
+            ..unknown(id, name)
+        };
         match (row.media, self.rotation) {
-            (Media::Disk, Rotation::NonRotating) => unknown(id, "Unknown_SSD_Attribute"),
-            (Media::Flash, Rotation::Rpm(_)) => unknown(id, "Unknown_HDD_Attribute"),
+            (Media::Disk, Rotation::NonRotating) => foreign("Unknown_SSD_Attribute"),
+            (Media::Flash, Rotation::Rpm(_)) => foreign("Unknown_HDD_Attribute"),
             // 231 is life left on most flash drives: a temperature only where the drive says that it turns.
             (_, Rotation::Unknown) if id == 231 => Definition {
                 meaning: Meaning::Other,

@@ -208,12 +208,14 @@ pub(super) fn value(format: RawFormat, attribute: &Attribute) -> TemperatureValu
         max: None,
     };
     match format {
-        RawFormat::TenthsCelsius => plain(i16::try_from(word / 10).unwrap_or(i16::MAX)),
+        RawFormat::TenthsCelsius => plain(i16::try_from((u32::from(word) + 5) / 10).unwrap_or(i16::MAX)),
         RawFormat::HalfCelsius => plain((word & 0xff) as i16 / 2),
         _ => {
             let packed = unpack(attribute);
-            // Without a range or a sign-extended word, 80h and above is no temperature but something else.
-            let believed = packed.now > 0 || packed.range.is_some() || word >= 0xff80;
+            // Without a range or a sign-extended word, 80h and above is no temperature but something else. Where the
+            // packing is only presumed (231), other bytes must fit as well.
+            let believed = (packed.now > 0 || packed.range.is_some() || word >= 0xff80)
+                && (packed.recognised || format == RawFormat::Temperature);
             TemperatureValue {
                 celsius: Some(Celsius(packed.now)).filter(|c| believed && c.is_plausible()),
                 min: packed.range.map(|(low, _)| Celsius(low)),

@@ -74,7 +74,9 @@ fn models_change_what_is_a_temperature() {
             .temperature(&attribute(id, 100, raw))
             .and_then(|t| t.celsius)
     };
-    assert_eq!(celsius("SAMSUNG SV1204H", "", 194, 0x0133), Some(Celsius(30)));
+    // 30.7 and 30.4 degrees.
+    assert_eq!(celsius("SAMSUNG SV1204H", "", 194, 0x0133), Some(Celsius(31)));
+    assert_eq!(celsius("SAMSUNG SV1204H", "", 194, 0x0130), Some(Celsius(30)));
     assert_eq!(celsius("SAMSUNG SV1203H", "", 194, 0x0133), Some(Celsius(51)));
     assert_eq!(celsius("ADATA SSD S596", "3.4.6", 194, 80), Some(Celsius(40)));
     assert_eq!(celsius("ADATA SSD S596", "3.4.5", 194, 80), Some(Celsius(80)));
@@ -82,7 +84,7 @@ fn models_change_what_is_a_temperature() {
     assert_eq!(celsius("Maxtor 6Y080L0", "", 194, 35), Some(Celsius(35)));
     assert_eq!(celsius("XF1230-1A0480", "", 190, 30), None);
     assert_eq!(celsius("SDLF1DAR-480G", "", 190, 30), None);
-    assert_eq!(celsius("ATP SATA III", "", 231, 40), Some(Celsius(40)));
+    assert_eq!(celsius("ATP I-Temp M.2 2242", "", 231, 40), Some(Celsius(40)));
     assert_eq!(celsius("KINGSTON SA400S37240G", "SBFK71B1", 231, 93), None);
     let disk = AttributeTable::for_model("OLD DISK", "", Rotation::Rpm(5400));
     assert!(disk.temperature(&attribute(231, 100, 40)).is_some());
@@ -122,6 +124,74 @@ fn hours_come_in_many_units() {
 }
 
 #[test]
+fn hours_of_the_first_indilinx_stand_in_the_normalized_values_too() {
+    let table = AttributeTable::for_model("OCZ-VERTEX", "1.7", Rotation::NonRotating);
+    let hours = Attribute {
+        value: 0x10,
+        worst: 0x27,
+        ..attribute(9, 0, 0)
+    };
+    let format = table.definition(9).format;
+    assert_eq!(format.number(&hours), 10_000);
+    assert_eq!(format.duration(&hours).map(|time| time.hours), Some(10_000));
+    assert_eq!(format.text(&hours).to_string(), "10000");
+}
+
+#[test]
+fn a_barracuda_tells_milliseconds_beside_its_hours() {
+    let table = AttributeTable::for_model("ST4000DM004-2CV104", "0001", Rotation::Rpm(5425));
+    let raw = attribute(9, 100, 0x0032_d696_0000_0258);
+    let format = table.definition(9).format;
+    assert_eq!(format.text(&raw).to_string(), "600h+55m+31.734s");
+    assert_eq!(format.number(&raw), 0x0032_d696_0000_0258);
+    let time = format.duration(&raw).unwrap();
+    assert_eq!((time.hours, time.minutes), (600, Some(55)));
+}
+
+#[test]
+fn ages_of_millennia_are_unknown() {
+    let hours = |model: &str, raw: u64| {
+        let format = AttributeTable::for_model(model, "", Rotation::Unknown)
+            .definition(9)
+            .format;
+        format.duration(&attribute(9, 100, raw)).map(|time| time.hours)
+    };
+    assert_eq!(hours("", 0xffff_ffff_ffff), None);
+    assert_eq!(hours("SAMSUNG MP0804H", 0xffff_ffff_ffff), None);
+    assert_eq!(hours("", 200_000), Some(200_000));
+}
+
+/// What one maker calls errors is a count of gigabytes at another: nobody is to be told of damaged transfers there.
+#[test]
+fn host_reads_and_writes_of_barefoot_are_no_errors() {
+    let table = AttributeTable::for_model("OCZ-VERTEX460A", "1.0", Rotation::NonRotating);
+    for id in [197, 198, 199] {
+        assert_eq!(table.definition(id).meaning, Meaning::Other, "{id}");
+    }
+    assert_eq!(table.definition(199).name, "Host_Writes_GiB");
+    assert_eq!(table.definition(210).meaning, Meaning::LinkErrors);
+}
+
+#[test]
+fn firmware_tells_lines_of_one_model_apart() {
+    let unit = |firmware: &str| {
+        AttributeTable::for_model("SAMSUNG SP1614N", firmware, Rotation::Rpm(7200))
+            .definition(9)
+            .name
+    };
+    assert_eq!(unit("TM100-24"), "Power_On_Half_Minutes");
+    assert_eq!(unit("TM100-30"), "Power_On_Half_Minutes");
+    assert_eq!(unit("TM100-36"), "Power_On_Hours");
+    let name = |firmware: &str| {
+        AttributeTable::for_model("INTENSO SATA III SSD", firmware, Rotation::NonRotating)
+            .definition(170)
+            .name
+    };
+    assert_eq!(name("SBFM81.9"), "Bad_Blk_Ct_Erl/Lat");
+    assert_eq!(name("V0823A0"), "Unknown_Attribute");
+}
+
+#[test]
 fn raw_packings_print_as_the_common_tools_do() {
     let text = |format: RawFormat, raw: u64| format.text(&attribute(1, 100, raw)).to_string();
     assert_eq!(text(RawFormat::Raw16Raw16, 0x07d0_0000_0000), "0 (2000 0)");
@@ -133,7 +203,20 @@ fn raw_packings_print_as_the_common_tools_do() {
     );
     assert_eq!(text(RawFormat::Pair16, 0x01ae), "0/430");
     assert_eq!(text(RawFormat::Raw24Raw24, 0x0000_0200_0001), "2/1");
-    assert_eq!(text(RawFormat::Raw16Raw32, 0x0002_0000_0001), "2/1");
+    assert_eq!(text(RawFormat::Raw24Raw32, 0x0001_0002_0000_0001), "65538/1");
+    assert_eq!(text(RawFormat::Words, 0x0003_0002_0001), "3 2 1");
+    // The first byte of a number is its most significant; the normalized values of the test are 100.
+    const BOTH: &[RawByte] = &[RawByte::R(0), RawByte::Worst, RawByte::Reserved];
+    assert_eq!(text(RawFormat::Number(BOTH), 0x0007_0000_0000_0002), "156679");
+    assert_eq!(text(RawFormat::Hex(BOTH), 0x0007_0000_0000_0002), "0x026407");
+    assert_eq!(
+        text(
+            RawFormat::Pair(&[RawByte::R(0)], &[RawByte::R(2), RawByte::R(1)]),
+            0x0001_0203
+        ),
+        "3/258"
+    );
+    assert_eq!(text(RawFormat::Minutes, 0x0005_0000_0258), "10h+00m (5)");
     assert_eq!(text(RawFormat::Hex48, 0x000f_000a_000f), "0x000f000a000f");
 }
 

@@ -129,7 +129,7 @@ impl Identify {
         let sane_strings = model && firmware;
         let verdict = if stale.is_some() && checksum != Checksum::Valid {
             Verdict::Rejected
-        } else if model && !capacity && !lba && !dma && self.is_ata() {
+        } else if model && !useful && !lba && !dma {
             Verdict::Fabricated
         } else if checksum == Checksum::Valid && model {
             Verdict::Proven
@@ -216,6 +216,12 @@ fn swapped_score(sector: &[u8; 512], flip: usize) -> u32 {
     }
     if high(53) == 0 && matches!(low(53), 1..=7) {
         score += 1;
+    }
+    // Heads and sectors of a track: all that the oldest disks have to show.
+    for word in [3, 6] {
+        if high(word) == 0 && low(word) != 0 {
+            score += 1;
+        }
     }
     score
 }

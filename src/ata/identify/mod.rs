@@ -302,17 +302,23 @@ impl Identify {
         self.switch(FeatureSets::SMART)
     }
 
-    /// Words 60-61: sectors that 28-bit commands reach.
+    /// Words 60-61: sectors that 28-bit commands reach, if word 49 bit 9 says that there are LBAs at all.
     pub fn sectors_28bit(&self) -> Option<Sectors> {
-        Some(Sectors(self.number(60, 2))).filter(|s| s.0 != 0)
+        self.has_lba()
+            .then(|| Sectors(self.number(60, 2)))
+            .filter(|s| s.0 != 0)
     }
 
-    /// Words 100-103, if word 83 bit 10 says that there are 48-bit commands.
+    /// Words 100-102, if word 83 bit 10 says that there are 48-bit commands; word 103 is above what they reach.
     pub fn sectors_48bit(&self) -> Option<Sectors> {
-        self.supported()?
-            .contains(FeatureSets::LBA48)
-            .then(|| Sectors(self.number(100, 4)))
+        (self.has_lba() && self.supported()?.contains(FeatureSets::LBA48))
+            .then(|| Sectors(self.number(100, 3)))
             .filter(|s| s.0 != 0)
+    }
+
+    /// Word 49 bit 9. CHS-only disks have none, and something else in the words that would count sectors.
+    fn has_lba(&self) -> bool {
+        self.is_ata() && self.word(49) & 0x0200 != 0
     }
 
     /// The user addressable sectors: words 230-233, else 100-103, else 60-61.
@@ -352,7 +358,9 @@ impl Identify {
 
     /// Word 209: the offset of logical sector 0 within its physical sector, in logical sectors.
     pub fn alignment_sectors(&self) -> Option<u16> {
-        self.coded_word(209).map(|word| word & 0x3fff)
+        self.coded_word(209)
+            .map(|word| word & 0x3fff)
+            .filter(|offset| u32::from(*offset) < self.logical_per_physical())
     }
 
     /// The user addressable bytes.

@@ -139,7 +139,7 @@ fn belief_tells_drives_from_bridges() {
 #[test]
 fn capacity_follows_the_widest_valid_words() {
     let capacity = |words: &[(usize, u16)]| {
-        let mut all = vec![(0, 0x40), (60, 0xffff), (61, 0x0fff)];
+        let mut all = vec![(0, 0x40), (49, 0x0200), (60, 0xffff), (61, 0x0fff)];
         all.extend_from_slice(words);
         Identify::parse(&sector(&all)).unwrap().sectors().map(|s| s.0)
     };
@@ -154,6 +154,57 @@ fn capacity_follows_the_widest_valid_words() {
         capacity(&[(83, 0x4400), (101, 0x1234), (69, 0x0008), (231, 0x5678)]),
         Some(0x5678_0000)
     );
+    // 48 bits are three words.
+    assert_eq!(
+        capacity(&[(83, 0x4400), (101, 0x1234), (103, 0x0100)]),
+        Some(0x1234_0000)
+    );
+}
+
+#[test]
+fn a_disk_without_lba_is_a_disk_of_unknown_capacity() {
+    let mut bytes = sector(&[
+        (0, 0x045a),
+        (1, 977),
+        (3, 10),
+        (6, 17),
+        (60, 0x1234),
+        (61, 0x5678),
+    ]);
+    put_text(&mut bytes, 10, 10, "00012345");
+    put_text(&mut bytes, 23, 4, "1.10");
+    put_text(&mut bytes, 27, 20, "OLD DISK 85MB");
+    let disk = Identify::parse(&bytes).unwrap();
+    assert_eq!(disk.byte_order(), ByteOrder::Drive);
+    assert_eq!(disk.belief().verdict, Verdict::Plausible);
+    assert_eq!((disk.sectors(), disk.capacity_bytes()), (None, None));
+    assert_eq!(
+        disk.smart(),
+        Switch {
+            supported: None,
+            enabled: None
+        }
+    );
+    for pair in bytes.chunks_exact_mut(2) {
+        pair.reverse();
+    }
+    assert_eq!(
+        Identify::parse(&bytes).unwrap().model().as_deref(),
+        Some("OLD DISK 85MB")
+    );
+}
+
+#[test]
+fn an_alignment_beyond_the_physical_sector_is_none() {
+    let alignment = |word: u16| {
+        Identify::parse(&sector(&[(0, 0x40), (106, 0x6003), (209, word)]))
+            .unwrap()
+            .alignment_sectors()
+    };
+    assert_eq!(alignment(0x4001), Some(1));
+    assert_eq!(alignment(0x4007), Some(7));
+    assert_eq!(alignment(0x4008), None);
+    assert_eq!(alignment(0x0001), None);
 }
 
 #[test]

@@ -224,11 +224,12 @@ impl SmartData {
         self.minutes(OfflineCapabilities::SELF_TEST, u16::from(self.byte(372)))
     }
 
-    /// Byte 373, or bytes 375-376 where that is FFh: minutes to wait for an extended self-test, if there is one.
+    /// Byte 373, or bytes 375-376 where that is FFh and they are filled in: minutes to wait for an extended self-test, if
+    /// there is one.
     pub fn extended_test_minutes(&self) -> Option<u16> {
-        let minutes = match self.byte(373) {
-            0xff => self.word(375),
-            minutes => u16::from(minutes),
+        let minutes = match (self.byte(373), self.word(375)) {
+            (0xff, minutes @ 0x0001..=0xfffe) => minutes,
+            (minutes, _) => u16::from(minutes),
         };
         self.minutes(OfflineCapabilities::SELF_TEST, minutes)
     }

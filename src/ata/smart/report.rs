@@ -7,9 +7,10 @@ use super::{
     SmartData, Thresholds,
 };
 use crate::ata::attributes::{
-    AttributeTable, Definition, Duration, Meaning, RawHex, RawText, TemperatureSource, by_preference,
+    AttributeTable, Definition, Duration, Meaning, RawByte, RawFormat, RawHex, RawText, TemperatureSource,
+    by_preference,
 };
-use crate::ata::identify::Identify;
+use crate::ata::identify::{FeatureSets, Identify};
 use crate::units::Celsius;
 use crate::wire::Checksum;
 
@@ -37,7 +38,7 @@ pub struct AttributeReport {
     pub value: u8,
     /// Lowest normalized value so far.
     pub worst: u8,
-    /// Raw value as one 48-bit number.
+    /// Raw value as one number: 48 bits, or more where the packing takes in the bytes beside them.
     pub raw: u64,
     /// Raw value, most significant byte first.
     pub raw_hex: RawHex,
@@ -144,9 +145,11 @@ pub struct CapabilitiesReport {
     pub conveyance_test: bool,
     /// Selective self-test.
     pub selective_test: bool,
-    /// Attribute autosave.
+    /// Data is saved before the drive goes to sleep.
+    pub saves_before_power_mode: bool,
+    /// Attribute autosave can be switched.
     pub autosave: bool,
-    /// Error log.
+    /// Error log, by this data or by IDENTIFY.
     pub error_logging: bool,
 }
 
@@ -192,12 +195,15 @@ pub struct SmartReport {
     pub capabilities: CapabilitiesReport,
 }
 
-/// An attribute fails when a value that may be compared (1 to 253) is not above a threshold that is not 0.
-fn when_failed(attribute: &Attribute, threshold: u8) -> Option<WhenFailed> {
-    let fails = |value: u8| (1..=253).contains(&value) && threshold != 0 && value <= threshold;
-    if fails(attribute.value) {
+/// An attribute fails when its value is not above a threshold that is not 0, except where a vendor keeps something else
+/// in the value's place. A value of 0, though the standard has none, is where worn-out flash ends.
+fn when_failed(attribute: &Attribute, threshold: u8, format: RawFormat) -> Option<WhenFailed> {
+    let fails = |value: u8| threshold != 0 && value <= threshold;
+    if format.takes(RawByte::Value) {
+        None
+    } else if fails(attribute.value) {
         Some(WhenFailed::Now)
-    } else if fails(attribute.worst) {
+    } else if fails(attribute.worst) && !format.takes(RawByte::Worst) {
         Some(WhenFailed::Past)
     } else {
         None
@@ -211,8 +217,8 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
         name: row.name,
         value: attribute.value,
         worst: attribute.worst,
-        raw: attribute.raw48(),
-        raw_hex: RawHex(attribute.raw48()),
+        raw: row.format.number(attribute),
+        raw_hex: RawHex(row.format.number(attribute)),
         raw_text: row.format.text(attribute),
         threshold,
         prefailure: has(AttributeFlags::PREFAILURE),
@@ -224,7 +230,7 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
             event_count: has(AttributeFlags::EVENT_COUNT),
             self_preserving: has(AttributeFlags::SELF_PRESERVING),
         },
-        when_failed: threshold.and_then(|threshold| when_failed(attribute, threshold)),
+        when_failed: threshold.and_then(|threshold| when_failed(attribute, threshold, row.format)),
         meaning: row.meaning,
     }
 }
@@ -232,7 +238,11 @@ fn attribute_report(attribute: &Attribute, threshold: Option<u8>, row: &Definiti
 impl SmartReport {
     /// Gives the sectors meaning. Thresholds with a wrong checksum are reported and otherwise left aside.
     pub fn build(data: &SmartData, thresholds: Option<&Thresholds>, identify: Option<&Identify>) -> Self {
-        Self::build_with(data, thresholds, &AttributeTable::for_drive(identify))
+        let mut report = Self::build_with(data, thresholds, &AttributeTable::for_drive(identify));
+        report.capabilities.error_logging |= identify
+            .and_then(Identify::supported)
+            .is_some_and(|features| features.contains(FeatureSets::SMART_ERROR_LOG));
+        report
     }
 
     /// [`SmartReport::build`] with the rows for the drive already looked up.
@@ -273,7 +283,9 @@ impl SmartReport {
             temperatures,
             power_on_hours: power_on.map(|time| time.hours),
             power_on_minutes: power_on.and_then(|time| time.minutes),
-            power_cycles: find(Meaning::PowerCycles).map(|(a, _)| a.raw48()),
+            power_cycles: find(Meaning::PowerCycles)
+                .map(|(a, row)| row.format.number(a))
+                .filter(|cycles| *cycles <= u64::from(u32::MAX)),
             life_left_percent: known.iter().find_map(|(a, row)| row.life_left_percent(a)),
             failing_now,
             offline: OfflineReport {
@@ -295,6 +307,9 @@ impl SmartReport {
                 self_test: has(OfflineCapabilities::SELF_TEST),
                 conveyance_test: has(OfflineCapabilities::CONVEYANCE),
                 selective_test: has(OfflineCapabilities::SELECTIVE),
+                saves_before_power_mode: data
+                    .smart_capabilities()
+                    .contains(SmartCapabilities::SAVES_BEFORE_POWER_MODE),
                 autosave: data.smart_capabilities().contains(SmartCapabilities::AUTOSAVE),
                 error_logging: data.error_logging(),
             },

@@ -131,12 +131,12 @@ impl SelfTestStatus {
     /// High nibble the result, low nibble tens of percent left.
     pub fn from_byte(code: u8) -> Self {
         let status = SelfTestResult::from_status(code);
-        let remaining = (code & 0x0f) * 10;
+        let remaining = Some((code & 0x0f) * 10).filter(|percent| *percent <= 90);
         Self {
             code,
             status,
             passed: status.passed(),
-            remaining_percent: (status == SelfTestResult::InProgress).then_some(remaining),
+            remaining_percent: remaining.filter(|_| status == SelfTestResult::InProgress),
         }
     }
 }

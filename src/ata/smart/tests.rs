@@ -75,6 +75,28 @@ fn answers_that_are_none_are_errors_and_damage_is_reported() {
     assert!(!twice.is_plausible());
 }
 
+/// The worst values of the first JMicrons are raw bytes, both values of the first Indilinx.
+#[test]
+fn values_that_are_raw_bytes_do_not_fail() {
+    let parsed =
+        SmartData::parse(&data(&[(9, 3, 100, 1, 0), (229, 3, 100, 0, 0), (12, 3, 1, 1, 0)])).unwrap();
+    let limits = Thresholds::parse(&thresholds(&[(9, 50), (229, 50), (12, 50)])).unwrap();
+    let failed = |model: &str, firmware: &str| -> Vec<_> {
+        let table = AttributeTable::for_model(model, firmware, Rotation::NonRotating);
+        let report = SmartReport::build_with(&parsed, Some(&limits), &table);
+        report
+            .failing()
+            .iter()
+            .map(|a| (a.id, a.when_failed.unwrap()))
+            .collect()
+    };
+    assert_eq!(
+        failed("Kingston SSDNow V Series 64GB", "B090"),
+        [(9, WhenFailed::Past), (12, WhenFailed::Now)]
+    );
+    assert_eq!(failed("OCZ-VERTEX", "1.7"), [(229, WhenFailed::Past)]);
+}
+
 #[test]
 fn thresholds_count_by_number_and_only_with_a_right_checksum() {
     let parsed = SmartData::parse(&data(&[
@@ -95,7 +117,13 @@ fn thresholds_count_by_number_and_only_with_a_right_checksum() {
         .collect();
     assert_eq!(
         failed,
-        [(1, WhenFailed::Now), (3, WhenFailed::Past), (7, WhenFailed::Past)]
+        [
+            (1, WhenFailed::Now),
+            (3, WhenFailed::Past),
+            (7, WhenFailed::Past),
+            // Flash that is worn beyond what it was rated for stands at 0.
+            (8, WhenFailed::Now),
+        ]
     );
     assert_eq!(report.failing_now, Some(true));
 

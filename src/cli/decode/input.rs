@@ -92,8 +92,17 @@ impl<'a> Dump<'a> {
         let colons = self.lines.iter().any(|l| l.offset.is_some_and(|o| o.colon));
         // Words in host order: hdparm has no offsets, hexdump and od have them without a colon; xxd's groups are bytes.
         let words = four_digits && ((has_offsets && !colons) || (!has_offsets && tokens().count() == 256));
-        let radix = if has_offsets && !colons && self.fits(8) && !self.fits(16) {
+        // Octal and decimal only where hex would leave gaps and they do not; gaps on purpose have short offsets.
+        let long = self
+            .lines
+            .iter()
+            .all(|l| l.offset.is_none_or(|o| o.digits.len() >= 7));
+        let radix = if !has_offsets || self.fits(16) {
+            16
+        } else if !colons && self.fits(8) {
             8
+        } else if long && self.fits(10) {
+            10
         } else {
             16
         };
@@ -251,6 +260,7 @@ fn data_tokens(data: &str, after_offset: bool) -> Option<Vec<&str>> {
     let mut tokens = Vec::new();
     let mut bytes = 0;
     let mut rest = data;
+    let mut gap_before = 0;
     loop {
         let trimmed = rest.trim_start_matches([' ', '\t', ',', ';']);
         let gap = rest.len() - trimmed.len();
@@ -260,7 +270,10 @@ fn data_tokens(data: &str, after_offset: bool) -> Option<Vec<&str>> {
             return Some(tokens);
         }
         let behind_gap = !tokens.is_empty() && gap >= 2;
-        let column_begins = after_offset && behind_gap && (gap >= 3 || bytes % 16 != 8);
+        // hexdump -x sets its words apart as wide as a column.
+        let even = gap == gap_before && token.len() == 4;
+        let column_begins = after_offset && behind_gap && !even && (gap >= 3 || bytes % 16 != 8);
+        gap_before = gap;
         let digits = token
             .strip_prefix("0x")
             .or_else(|| token.strip_prefix("0X"))
@@ -325,6 +338,20 @@ mod tests {
             (
                 "od -t x1",
                 "0000000 72 01 00 1d 00 00 00 0e 41 42 43 44 20 61 62 20\n0000020 50 0a\n0000022\n",
+            ),
+            (
+                "od -A d -t x1",
+                "0000000 72 01 00 1d 00 00 00 0e 41 42 43 44 20 61 62 20\n0000016 50 0a\n0000018\n",
+            ),
+            (
+                "xxd -d",
+                "00000000: 7201 001d 0000 000e 4142 4344 2061 6220  r.......ABCD ab \n\
+                 00000016: 500a                                     P.\n",
+            ),
+            (
+                "hexdump -x",
+                "0000000    0172    1d00    0000    0e00    4241    4443    6120    2062\n\
+                 0000010    0a50                                                        \n0000012\n",
             ),
             (
                 "sg3_utils",

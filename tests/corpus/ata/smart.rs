@@ -214,7 +214,7 @@ fn smart_status_bytes(c: &mut Compare, ours: &Value, theirs: &Value) {
             ),
             ("/capabilities/offline_bits", "/capabilities/values/0"),
             (
-                "/capabilities/autosave",
+                "/capabilities/saves_before_power_mode",
                 "/capabilities/attribute_autosave_enabled",
             ),
             (
