@@ -284,6 +284,52 @@ fn a_simulated_sleeper_is_polled_without_waiting_in_real_time() {
     assert!(start.elapsed() < std::time::Duration::from_secs(30));
 }
 
+/// `temp` and `smart` poll; `info` is asked of one drive that the user named.
+#[test]
+fn who_wakes_a_sleeper() {
+    for power in ["standby", "sleep"] {
+        let sleeper = format!("sim:hdd,power={power}");
+        for (args, expected) in [
+            (vec!["temp", &sleeper], 7),
+            (vec!["temp", &sleeper, "--wake"], 0),
+            (vec!["smart", &sleeper], 7),
+            (vec!["smart", &sleeper, "--wake"], 0),
+            (vec!["smart", &sleeper, "--test", "short"], 0),
+            (vec!["info", &sleeper], 0),
+        ] {
+            let output = run(&args);
+            assert_eq!(output.status.code(), Some(expected), "{args:?}: {output:?}");
+            let read = text(&output.stdout).contains("SIM HDD 2TB 5400");
+            assert_eq!(read, expected == 0, "{args:?}: {output:?}");
+        }
+    }
+}
+
+/// It may be hung, and each further command might reset it again.
+#[test]
+fn a_series_sends_nothing_more_after_a_timeout() {
+    let series = ["temp", "sim:ssd,fault=timeout", "--every", "1s", "--count", "3"];
+    for format in ["text", "json", "csv", "prometheus"] {
+        let output = run(&[&series[..], &["-v", "--format", format]].concat());
+        assert_eq!(output.status.code(), Some(4), "{format}");
+        let said = text(&output.stderr);
+        assert_eq!(said.matches(": > ").count(), 1, "{format}: {said}");
+        assert_eq!(said.matches(": ! ").count(), 1, "{format}: {said}");
+        assert_eq!(
+            said.matches("it is not read again in this run").count(),
+            1,
+            "{format}: {said}"
+        );
+    }
+    let documents = text(&run(&[&series[..], &["--json"]].concat()).stdout)
+        .lines()
+        .count();
+    assert_eq!(documents, 1, "what is not read has no document");
+    // A single reading is not a series, and promises nothing.
+    let single = run(&["temp", "sim:ssd,fault=timeout"]);
+    assert!(!text(&single.stderr).contains("in this run"), "{single:?}");
+}
+
 /// Every line of stdout is one JSON document with a schema; nothing else is on stdout.
 #[test]
 fn machine_output_stands_alone() {

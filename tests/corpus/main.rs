@@ -90,12 +90,21 @@ pub struct Case {
     pub expect: Value,
 }
 
-/// All cases in one directory of the corpus, in order. A file without an expect file is a mismatch.
+/// All cases in one directory of the corpus, in order. A file without an expect file is a mismatch, and so is a directory
+/// that is missing or holds no case: that kind would silently not be compared.
 pub fn cases(root: &Path, kind: &'static str, tally: &mut Tally) -> Vec<Case> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(kind))
-        .map(|entries| entries.flatten().map(|e| e.path()).collect())
-        .unwrap_or_default();
+    let dir = root.join(kind);
+    let mut files: Vec<PathBuf> = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries.flatten().map(|e| e.path()).collect(),
+        Err(error) => {
+            tally.wrong(kind, &dir.display().to_string(), &error.to_string());
+            return Vec::new();
+        }
+    };
     files.sort();
+    if files.is_empty() {
+        tally.wrong(kind, &dir.display().to_string(), "no case in it");
+    }
     let mut cases = Vec::new();
     for path in files {
         let name = path
