@@ -41,6 +41,7 @@ const CHECKS: &[Check] = &[
     ("list against other tools", list_is_right_about_every_disk),
     ("list --mask", list_hides_serials),
     ("list as text", list_for_people),
+    ("a disk that the kernel has suspended", a_suspended_disk),
     ("several devices", several_devices),
     ("no such device", no_such_device),
     ("two processes at one disk", two_processes_at_one_disk),
@@ -49,7 +50,12 @@ const CHECKS: &[Check] = &[
 
 /// What the kernel may say at warning level or worse while booting, and what it may say at all during a check.
 const USUAL_AT_BOOT: &[&str] = &["Power-on or device reset occurred"];
-const USUAL_LATER: &[&str] = &["random: crng init done"];
+const USUAL_LATER: &[&str] = &[
+    "random: crng init done",
+    "Synchronizing SCSI cache",
+    "Stopping disk",
+    "Starting disk",
+];
 /// What it says at any time of the clocks of an emulated processor, when the host is busy.
 const ABOUT_CLOCKS: &[&str] = &[
     "tsc: ",
@@ -558,6 +564,77 @@ fn list_for_people(bench: &Bench) -> Result<(), String> {
     }
     let usb = bench.ours("list")?.stdout_text();
     bench.same("lines of list", usb.lines().count(), 3);
+    Ok(())
+}
+
+/// A command would resume it, and so would opening its sg node: nothing that polls does either, and --wake does.
+fn a_suspended_disk(bench: &Bench) -> Result<(), String> {
+    for (serial, woken) in [(UNKNOWN, 0), (FLASH, 0), (BOT, 5), (UAS, 5)] {
+        let disk = bench.disk(serial)?;
+        let node = &disk.node;
+        let device = format!("/sys/block/{}/device", base(node));
+        let generic = bench.theirs(&format!("ls {device}/scsi_generic"), 0)?;
+        let generic = format!("/dev/{}", generic.trim());
+        let power = format!("{device}/power");
+        let status = || -> Result<String, String> {
+            let status = bench.theirs(&format!("cat {power}/runtime_status"), 0)?;
+            Ok(status.trim().to_owned())
+        };
+        bench.theirs(
+            &format!(
+                "echo 0 > {power}/autosuspend_delay_ms && echo auto > {power}/control && \
+                 for i in $(seq 100); do grep -q suspended {power}/runtime_status && exit 0; sleep 0.1; done; exit 1"
+            ),
+            0,
+        )?;
+        for (arguments, expected) in [
+            (format!("temp {node}"), 7),
+            (format!("temp {generic}"), 7),
+            (format!("smart {generic}"), 7),
+            ("list --all".to_owned(), 0),
+        ] {
+            let (output, cdbs) = bench.counted(&disk, &format!("{arguments} --json"))?;
+            bench.same(
+                &format!("{serial}: exit code of {arguments}"),
+                output.status,
+                expected,
+            );
+            // Were it resumed and suspended again, the kernel would have sent some.
+            bench.same(
+                &format!("{serial}: {arguments}: commands {}", listed(&cdbs)),
+                cdbs.len(),
+                0,
+            );
+            bench.same(
+                &format!("{serial}: after {arguments}"),
+                status()?.as_str(),
+                "suspended",
+            );
+            if arguments.starts_with("list") {
+                let list = document(&output)?;
+                let entry = entry_of(&list, node)?;
+                bench.same(
+                    &format!("{serial}: works"),
+                    entry["works"].as_str(),
+                    Some("asleep"),
+                );
+            }
+        }
+        // Longer than a reading takes, so that its end can be seen.
+        bench.theirs(&format!("echo 30000 > {power}/autosuspend_delay_ms"), 0)?;
+        let output = bench.ours(&format!("temp --wake {node}"))?;
+        bench.same(
+            &format!("{serial}: exit code of temp --wake"),
+            output.status,
+            woken,
+        );
+        bench.same(
+            &format!("{serial}: after temp --wake"),
+            status()?.as_str(),
+            "active",
+        );
+        bench.theirs(&format!("echo on > {power}/control"), 0)?;
+    }
     Ok(())
 }
 

@@ -289,14 +289,26 @@ impl Tree {
     }
 }
 
-/// Whether it is left asleep; if not, it was opened, and is no SCSI device.
+/// Whether it is left asleep; if not, it was opened, and is no SCSI device. A node is locked before it is opened, so that a
+/// lock file tells that somebody was about to.
 fn is_left_alone(options: &OpenOptions, care: Care) -> bool {
-    match refusal(Drive::open("/dev/null", options, care)) {
+    let locks = tempfile::tempdir().expect("a temporary directory");
+    let options = OpenOptions {
+        lock_dir: Some(locks.path().to_owned()),
+        ..options.clone()
+    };
+    let error = refusal(Drive::open("/dev/null", &options, care));
+    let untouched = fs::read_dir(locks.path()).expect("it is there").count() == 0;
+    match error {
         DriveError::Asleep { device, .. } => {
             assert_eq!(device, "/dev/null");
+            assert!(untouched, "it was locked, and so opened");
             true
         }
-        DriveError::Transport(TransportError::NotScsi { .. }) => false,
+        DriveError::Transport(TransportError::NotScsi { .. }) => {
+            assert!(!untouched, "it was not locked");
+            false
+        }
         error => panic!("{error}"),
     }
 }
