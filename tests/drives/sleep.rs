@@ -1,6 +1,11 @@
 //! A polling verb leaves a sleeper alone.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use drivethru::sys::sysfs::Sysfs;
 
 use super::*;
 
@@ -223,6 +228,150 @@ fn a_suspended_device_is_not_even_opened() {
     dock.poll_with(&waking()).expect("asked to");
     dock.open(&OpenOptions::default(), Care::MayWake)
         .expect("one drive that the user named");
+}
+
+/// A `sys` tree with one disk behind a USB bridge, `sdq` and `sg7`. Its character device has the number of `/dev/null`,
+/// which anybody may open, and which then turns out to be no SCSI device.
+struct Tree {
+    root: tempfile::TempDir,
+}
+
+const BRIDGE: &str = "devices/pci0000:00/usb1/1-1";
+const LUN: &str = "devices/pci0000:00/usb1/1-1/1-1:1.0/host7/target7:0:0/7:0:0:0";
+
+impl Tree {
+    fn new() -> Self {
+        let root = tempfile::tempdir().expect("a temporary directory");
+        let tree = Self { root };
+        tree.put(&format!("{BRIDGE}/idVendor"), "174c\n");
+        tree.put(&format!("{BRIDGE}/idProduct"), "55aa\n");
+        tree.put(&format!("{BRIDGE}/1-1:1.0/bInterfaceClass"), "08\n");
+        tree.put(&format!("{LUN}/type"), "0\n");
+        tree.put(&format!("{LUN}/block/sdq/size"), "2048\n");
+        tree.put(&format!("{LUN}/scsi_generic/sg7/dev"), "1:3\n");
+        tree.link(&format!("{LUN}/block/sdq/device"), LUN);
+        tree.link(&format!("{LUN}/scsi_generic/sg7/device"), LUN);
+        tree.link("class/block/sdq", &format!("{LUN}/block/sdq"));
+        tree.link("class/scsi_generic/sg7", &format!("{LUN}/scsi_generic/sg7"));
+        tree.link("dev/char/1:3", &format!("{LUN}/scsi_generic/sg7"));
+        tree.device_is("active");
+        tree.bridge_is("active");
+        tree
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        let path = self.root.path().join(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("directories");
+        path
+    }
+
+    fn put(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).expect("a file");
+    }
+
+    fn link(&self, name: &str, to: &str) {
+        symlink(self.root.path().join(to), self.path(name)).expect("a link");
+    }
+
+    fn device_is(&self, status: &str) {
+        self.put(&format!("{LUN}/power/runtime_status"), &format!("{status}\n"));
+    }
+
+    fn bridge_is(&self, status: &str) {
+        self.put(&format!("{BRIDGE}/power/runtime_status"), &format!("{status}\n"));
+    }
+
+    fn options(&self) -> OpenOptions {
+        OpenOptions {
+            // sysfs itself is named without links on the way.
+            sysfs: Sysfs::new(self.root.path().canonicalize().expect("it is there")),
+            ..OpenOptions::default()
+        }
+    }
+}
+
+/// Whether it is left asleep; if not, it was opened, and is no SCSI device. A node is locked before it is opened, so that a
+/// lock file tells that somebody was about to.
+fn is_left_alone(options: &OpenOptions, care: Care) -> bool {
+    let locks = tempfile::tempdir().expect("a temporary directory");
+    let options = OpenOptions {
+        lock_dir: Some(locks.path().to_owned()),
+        ..options.clone()
+    };
+    let error = refusal(Drive::open("/dev/null", &options, care));
+    let untouched = fs::read_dir(locks.path()).expect("it is there").count() == 0;
+    match error {
+        DriveError::Asleep { device, .. } => {
+            assert_eq!(device, "/dev/null");
+            assert!(untouched, "it was locked, and so opened");
+            true
+        }
+        DriveError::Transport(TransportError::NotScsi { .. }) => {
+            assert!(!untouched, "it was not locked");
+            false
+        }
+        error => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_suspended_node_is_not_opened_by_a_poll() {
+    let tree = Tree::new();
+    let options = tree.options();
+    let waking = OpenOptions {
+        wake: true,
+        ..tree.options()
+    };
+    for (device, bridge, asleep) in [
+        ("active", "active", false),
+        ("suspended", "active", true),
+        ("suspending", "active", true),
+        ("active", "suspended", true),
+        ("suspended", "suspended", true),
+        ("resuming", "resuming", false),
+        ("unsupported", "active", false),
+    ] {
+        tree.device_is(device);
+        tree.bridge_is(bridge);
+        let what = format!("device {device}, bridge {bridge}");
+        assert_eq!(is_left_alone(&options, Care::NoWake), asleep, "{what}");
+        assert!(!is_left_alone(&waking, Care::NoWake), "{what}, asked to wake it");
+        assert!(
+            !is_left_alone(&options, Care::MayWake),
+            "{what}, named by the user"
+        );
+    }
+}
+
+#[test]
+fn a_series_stops_while_the_kernel_has_the_device_suspended() {
+    let tree = Tree::new();
+    for node in ["block", "generic"] {
+        let mut dock = Dock::new("ssd");
+        match node {
+            "block" => dock.facts.block_node = Some("/dev/sdq".to_owned()),
+            _ => dock.facts.sg_node = Some("/dev/sg7".to_owned()),
+        }
+        let mut drive = dock
+            .open(&tree.options(), Care::NoWake)
+            .expect("it is not suspended");
+        drive.temp_report().expect("a reading");
+        for suspend in [Tree::device_is, Tree::bridge_is] {
+            let before = dock.arrived_count();
+            suspend(&tree, "suspended");
+            for _ in 0..3 {
+                let error = refusal(drive.temp_report());
+                assert!(matches!(error, DriveError::Asleep { .. }), "{node}: {error}");
+            }
+            let error = refusal(drive.health(true));
+            assert!(matches!(error, DriveError::Asleep { .. }), "{node}: {error}");
+            assert_eq!(dock.arrived_count(), before, "{node}: {:?}", dock.arrived());
+
+            suspend(&tree, "active");
+            drive.temp_report().expect("somebody else has woken it");
+            assert_eq!(dock.arrived_count(), before + 1, "{node}");
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
@@ -75,10 +76,15 @@ pub fn cache_dir() -> Result<PathBuf, Error> {
 
 /// The kernel that an earlier [`setup`] has left, the newest if there are several. Nothing is fetched or installed.
 pub fn installed() -> Result<Kernel, Error> {
+    look("; try: cargo run --manifest-path tools/vm/Cargo.toml -- setup")
+}
+
+/// What is there; `hint` ends the complaint if something is not.
+fn look(hint: &str) -> Result<Kernel, Error> {
     for (program, package) in PROGRAMS {
         if which(program).is_none() {
             return Err(Error::Unavailable(format!(
-                "{program} is not installed (package {package}); {HINT}"
+                "{program} is not installed (package {package}){hint}"
             )));
         }
     }
@@ -94,28 +100,47 @@ pub fn installed() -> Result<Kernel, Error> {
         .flatten()
         .filter_map(|entry| Kernel::in_dir(entry.path()))
         .max_by_key(|kernel| made(kernel).unwrap_or(SystemTime::UNIX_EPOCH))
-        .ok_or_else(|| Error::Unavailable(format!("no kernel in {}; {HINT}", cache.display())))
+        .ok_or_else(|| Error::Unavailable(format!("no kernel in {}{hint}", cache.display())))
 }
 
-const HINT: &str = "try: cargo run --manifest-path tools/vm/Cargo.toml -- setup";
-
-/// Installs missing programs (as root, by apt-get) and fetches the current kernel into the cache. `say` hears what is done.
+/// Installs missing programs (as root, by apt-get) and fetches the current kernel into the cache. Where that cannot be done,
+/// what is there already will do. `say` hears what is done.
+///
+/// # Errors
+/// [`Error::Unavailable`] if apt brings nothing and what is there does not suffice: a machine without network is no failure of
+/// the bench. Other errors are.
 pub fn setup(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
+    match provide(say) {
+        Err(Error::Unavailable(why)) => match look("") {
+            Ok(kernel) => {
+                say(&why);
+                say(&format!(
+                    "kernel {} is there and will do: {}",
+                    kernel.release,
+                    kernel.dir.display()
+                ));
+                Ok(kernel)
+            }
+            Err(Error::Unavailable(lacking)) => Err(Error::Unavailable(format!("{lacking}\n{why}"))),
+            Err(error) => Err(error),
+        },
+        other => other,
+    }
+}
+
+fn provide(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
+    for program in ["apt-get", "apt-cache", "dpkg-deb"] {
+        if which(program).is_none() {
+            return Err(Error::Unavailable(format!("setup needs Debian's {program}")));
+        }
+    }
+    let root = run_text(Command::new("id").arg("-u"))?.trim() == "0";
+    let mut lists = Lists { may_update: root };
     let missing: Vec<&str> = PROGRAMS
         .iter()
         .filter(|(program, _)| which(program).is_none())
         .map(|(_, package)| *package)
         .collect();
-    for program in ["apt-get", "apt-cache", "dpkg-deb"] {
-        if which(program).is_none() {
-            return match installed() {
-                Ok(kernel) => Ok(kernel),
-                Err(_) => Err(Error::Unavailable(format!("setup needs Debian's {program}"))),
-            };
-        }
-    }
-    let root = run_text(Command::new("id").arg("-u"))?.trim() == "0";
-    let mut lists_fresh = false;
     if !missing.is_empty() {
         if !root {
             return Err(Error::Unavailable(format!(
@@ -124,33 +149,20 @@ pub fn setup(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
             )));
         }
         say(&format!("installing {}", missing.join(" ")));
-        update_lists()?;
-        lists_fresh = true;
-        run_text(
-            Command::new("apt-get")
-                .env("DEBIAN_FRONTEND", "noninteractive")
-                .args(["install", "-y", "--no-install-recommends"])
-                .args(&missing),
-        )?;
+        lists.update(say);
+        apt(Command::new("apt-get")
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .args(["install", "-y", "--no-install-recommends"])
+            .args(&missing))?;
     }
-    let package = match kernel_package() {
-        Err(_) if root && !lists_fresh => {
-            say("updating the package lists");
-            update_lists()?;
-            lists_fresh = true;
-            kernel_package()?
-        }
-        other => other?,
-    };
+    let package = lists.retry(say, kernel_package)?;
+    let release = package.trim_start_matches("linux-image-").to_owned();
 
     let cache = cache_dir()?;
-    fs::create_dir_all(&cache).map_err(Error::io(format!("creating {}", cache.display())))?;
-    let lock_path = cache.join("lock");
-    let lock =
-        fs::File::create(&lock_path).map_err(Error::io(format!("creating {}", lock_path.display())))?;
-    lock.lock()
-        .map_err(Error::io(format!("locking {}", lock_path.display())))?;
-    let release = package.trim_start_matches("linux-image-").to_owned();
+    let unusable = |error: io::Error| Error::Unavailable(format!("cache {}: {error}", cache.display()));
+    fs::create_dir_all(&cache).map_err(unusable)?;
+    let lock = fs::File::create(cache.join("lock")).map_err(unusable)?;
+    lock.lock().map_err(unusable)?;
     if let Some(kernel) = Kernel::in_dir(cache.join(format!("kernel-{release}"))) {
         say(&format!("kernel {release} is there: {}", kernel.dir.display()));
         return Ok(kernel);
@@ -158,45 +170,79 @@ pub fn setup(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
     say(&format!("fetching {package} into {}", cache.display()));
     let work = cache.join("unpacking");
     remove_dir(&work)?;
-    fs::create_dir(&work).map_err(Error::io(format!("creating {}", work.display())))?;
-    if let Err(error) = download(&package, &work) {
-        if !root || lists_fresh {
-            return Err(error);
-        }
-        say("updating the package lists");
-        update_lists()?;
-        download(&package, &work)?;
-    }
-    let kernel = unpack(&release, &work, &cache)?;
+    fs::create_dir(&work).map_err(unusable)?;
+    let kernel = lists
+        .retry(say, || download(&package, &work))
+        .and_then(|()| unpack(&release, &work, &cache));
     remove_dir(&work)?;
+    let kernel = kernel?;
     say(&format!("kernel {release} is ready: {}", kernel.dir.display()));
     Ok(kernel)
 }
 
-fn update_lists() -> Result<(), Error> {
-    run_text(Command::new("apt-get").arg("update")).map(drop)
+/// The package lists, which may be too old to name files that the servers still have.
+struct Lists {
+    /// They have not been updated yet, and may be.
+    may_update: bool,
+}
+
+impl Lists {
+    /// A server that does not answer is no reason not to try with the lists that are there.
+    fn update(&mut self, say: &mut dyn FnMut(&str)) {
+        self.may_update = false;
+        say("updating the package lists");
+        if let Err(error) = apt(Command::new("apt-get").arg("update")) {
+            say(&error.to_string());
+        }
+    }
+
+    /// Once more with fresh lists, if it fails with these.
+    fn retry<T>(
+        &mut self,
+        say: &mut dyn FnMut(&str),
+        step: impl Fn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match step() {
+            Err(_) if self.may_update => {
+                self.update(say);
+                step()
+            }
+            other => other,
+        }
+    }
+}
+
+/// Runs a command of apt. Its failure is one of network, servers or rights, and so makes something unavailable.
+fn apt(command: &mut Command) -> Result<String, Error> {
+    // A network that swallows packets must not take the two minutes for each address that are apt's default.
+    command.args([
+        "-o",
+        "Acquire::http::Timeout=20",
+        "-o",
+        "Acquire::https::Timeout=20",
+    ]);
+    run_text(command).map_err(|error| Error::Unavailable(error.to_string()))
 }
 
 /// The package that the metapackage depends on.
 fn kernel_package() -> Result<String, Error> {
-    let listing = run_text(Command::new("apt-cache").args(["depends", KERNEL_METAPACKAGE]))?;
+    let listing = apt(Command::new("apt-cache").args(["depends", KERNEL_METAPACKAGE]))?;
     listing
         .lines()
         .filter_map(|line| line.trim().strip_prefix("Depends: "))
         .find(|name| name.starts_with("linux-image-") && !name.contains("cloud"))
         .map(str::to_owned)
-        .ok_or_else(|| Error::Setup {
-            what: format!("looking for the kernel behind {KERNEL_METAPACKAGE}"),
-            why: format!("apt-cache says {listing:?}"),
+        .ok_or_else(|| {
+            Error::Unavailable(format!(
+                "no kernel is behind {KERNEL_METAPACKAGE}: apt-cache says {listing:?}"
+            ))
         })
 }
 
 fn download(package: &str, into: &Path) -> Result<(), Error> {
-    run_text(
-        Command::new("apt-get")
-            .args(["download", package])
-            .current_dir(into),
-    )
+    apt(Command::new("apt-get")
+        .args(["download", package])
+        .current_dir(into))
     .map(drop)
 }
 
@@ -262,7 +308,7 @@ fn payload(image: &[u8]) -> Result<&[u8], Error> {
 
 fn remove_dir(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(Error::io(format!("removing {}", dir.display()))(error))
         }
         _ => Ok(()),
