@@ -152,6 +152,8 @@ impl SctStatus {
         let word = |offset| le16(data, offset).unwrap_or(0);
         let long = |offset| le32(data, offset).unwrap_or(0);
         let celsius = |offset| Celsius::from_signed_byte(byte(offset));
+        // Format 2 began without lowest temperatures: no drive has seen both of them at exactly 0.
+        let has_lowest = byte(201) != 0 || byte(203) != 0;
         let state = byte(10);
         let current = celsius(200);
         let vendor = data.get(480..512).unwrap_or_default();
@@ -174,9 +176,9 @@ impl SctStatus {
             temperature: SctTemperature {
                 celsius: current,
                 plausible: current.is_some_and(Celsius::is_plausible),
-                power_cycle_min: celsius(201),
+                power_cycle_min: celsius(201).filter(|_| has_lowest),
                 power_cycle_max: celsius(202),
-                lifetime_min: celsius(203),
+                lifetime_min: celsius(203).filter(|_| has_lowest),
                 lifetime_max: celsius(204),
                 op_limit_max: celsius(205).filter(|c| c.0 > 0),
                 over_limit_count: long(206),
@@ -330,6 +332,19 @@ mod tests {
         assert_eq!(status.min_erc_ms, Some(6500));
         let json = serde_json::to_value(&status).unwrap();
         assert!(json["temperature"].get("lifetime_min").is_none());
+    }
+
+    #[test]
+    fn lowest_temperatures_that_were_never_filled_in_are_unknown() {
+        let lowest = |power_cycle: u8, lifetime: u8| {
+            let mut bytes = status();
+            put(&mut bytes, 201, &[power_cycle, 40, lifetime]);
+            let t = SctStatus::parse(&bytes).unwrap().temperature;
+            (t.power_cycle_min.map(|c| c.0), t.lifetime_min.map(|c| c.0))
+        };
+        assert_eq!(lowest(0, 0), (None, None));
+        assert_eq!(lowest(0, 0xfb), (Some(0), Some(-5)));
+        assert_eq!(lowest(20, 0), (Some(20), Some(0)));
     }
 
     #[test]
