@@ -2,17 +2,15 @@
 
 use std::fmt::Write;
 
-/// ASCII of a SCSI or NVMe field: trailing blanks and NULs dropped, other bytes kept one for one.
+/// ASCII of a SCSI or NVMe field: blanks and NULs around it dropped, and all behind a NUL in it; other bytes are kept one
+/// for one.
 ///
 /// Bytes above 7Eh and control characters become U+FFFD so that no device can send terminal sequences; an all-blank
 /// field is `None`.
 pub fn ascii_field(bytes: &[u8]) -> Option<String> {
-    let end = bytes
-        .iter()
-        .rposition(|b| !matches!(b, b' ' | 0))
-        .map_or(0, |i| i + 1);
     let start = bytes.iter().position(|b| !matches!(b, b' ' | 0)).unwrap_or(0);
-    let field = bytes.get(start..end)?;
+    let field = bytes.get(start..)?.split(|b| *b == 0).next()?;
+    let field = field.trim_ascii_end();
     if field.is_empty() {
         return None;
     }
@@ -122,6 +120,8 @@ mod tests {
         assert_eq!(ascii_field(b"  ABC  \0").as_deref(), Some("ABC"));
         assert_eq!(ascii_field(b" \0  "), None);
         assert_eq!(ascii_field(b""), None);
+        assert_eq!(ascii_field(b"AB \0CD"), Some("AB".to_owned()));
+        assert_eq!(ascii_field(b"\0\0AB"), Some("AB".to_owned()));
         assert_eq!(ascii_field(b"A\x1b[31m").as_deref(), Some("A\u{fffd}[31m"));
         assert_eq!(ata_field(b"BADC ").as_deref(), Some("ABCD"));
     }

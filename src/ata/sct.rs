@@ -210,6 +210,9 @@ impl SctStatus {
     /// Fewer bytes, or a format version other than 2 and 3: all-zero and foreign sectors end here.
     pub fn parse(data: &[u8]) -> Result<Self, WireError> {
         let wire: WireStatus = read(STATUS, data)?;
+        // Format 2 began without lowest temperatures: no drive has seen both of them at exactly 0.
+        let zero = Some(Celsius(0));
+        let has_lowest = wire.power_cycle_min != zero || wire.lifetime_min != zero;
         Ok(Self {
             format_version: wire.format_version,
             sct_version: wire.sct_version,
@@ -229,9 +232,9 @@ impl SctStatus {
             temperature: SctTemperature {
                 celsius: wire.current,
                 plausible: wire.current.is_some_and(Celsius::is_plausible),
-                power_cycle_min: wire.power_cycle_min,
+                power_cycle_min: wire.power_cycle_min.filter(|_| has_lowest),
                 power_cycle_max: wire.power_cycle_max,
-                lifetime_min: wire.lifetime_min,
+                lifetime_min: wire.lifetime_min.filter(|_| has_lowest),
                 lifetime_max: wire.lifetime_max,
                 op_limit_max: wire.op_limit_max.filter(|c| c.0 > 0),
                 over_limit_count: wire.over_limit_count,
@@ -377,6 +380,19 @@ mod tests {
         assert_eq!(status.min_erc_ms, Some(6500));
         let json = serde_json::to_value(&status).unwrap();
         assert!(json["temperature"].get("lifetime_min").is_none());
+    }
+
+    #[test]
+    fn lowest_temperatures_that_were_never_filled_in_are_unknown() {
+        let lowest = |power_cycle: u8, lifetime: u8| {
+            let mut bytes = status();
+            put(&mut bytes, 201, &[power_cycle, 40, lifetime]);
+            let t = SctStatus::parse(&bytes).unwrap().temperature;
+            (t.power_cycle_min.map(|c| c.0), t.lifetime_min.map(|c| c.0))
+        };
+        assert_eq!(lowest(0, 0), (None, None));
+        assert_eq!(lowest(0, 0xfb), (Some(0), Some(-5)));
+        assert_eq!(lowest(20, 0), (Some(20), Some(0)));
     }
 
     #[test]

@@ -105,7 +105,7 @@ enum Sector {
 }
 
 impl DeviceStatistics {
-    /// Reads pages of 512 bytes one after another, in any order; a drive's empty pages are passed over.
+    /// Reads pages of 512 bytes one after another, in any order; empty pages and what is no page are passed over.
     ///
     /// # Errors
     /// Nothing but empty pages, or bytes that are no whole pages.
@@ -127,7 +127,7 @@ impl DeviceStatistics {
             return Err(WireError {
                 structure: STRUCTURE,
                 offset_bytes: 0,
-                why: "all pages are empty".to_owned(),
+                why: "no page with a header and something in it".to_owned(),
             });
         }
         let mut log = Self {
@@ -203,7 +203,9 @@ impl Page {
 fn read_sector(sector: &[u8]) -> Sector {
     let revision = le16(sector, 0).unwrap_or(0);
     let number = sector.get(2).copied().unwrap_or(0);
-    if revision == 0 {
+    // The header's other bytes are reserved, and no layout has gone beyond its first revisions.
+    let reserved = le64(sector, 0).unwrap_or(0) & 0xffff_ffff_ff00_ff00;
+    if revision == 0 || reserved != 0 {
         return Sector::Empty;
     }
     if number == 0 {

@@ -103,13 +103,16 @@ fn another_page_than_the_one_asked_for_is_an_error() {
             .contains("page 4")
     );
     assert!(DeviceStatistics::parse_page(5, &[0; 512]).is_err());
+    let program = *b"\x7fELF\x02\x01\x01\0".first_chunk::<8>().unwrap();
+    assert!(DeviceStatistics::parse(&program.repeat(64)).is_err());
     assert!(DeviceStatistics::parse_page(5, &[0; 100]).is_err());
 }
 
 proptest! {
     #[test]
     fn any_pages_are_read_without_panic(mut bytes in proptest::collection::vec(any::<u8>(), 1536), number: u8) {
-        bytes[2] = number;
+        let _ = DeviceStatistics::parse(&bytes);
+        bytes[..8].copy_from_slice(&[1, 0, number, 0, 0, 0, 0, 0]);
         let log = DeviceStatistics::parse(&bytes).unwrap();
         for page in &log.pages {
             for statistic in &page.table {

@@ -24,7 +24,7 @@ pub(super) fn guess(bytes: &[u8]) -> Result<(Kind, String), DecodeError> {
 
 fn usb(bytes: &[u8]) -> Option<(Kind, &'static str)> {
     let descriptors = Descriptors::parse(bytes).ok()?;
-    if descriptors.truncated {
+    if descriptors.truncated && descriptors.device.is_none() {
         return None;
     }
     let usual = |bcd: u16| matches!(bcd >> 8, 1..=4);

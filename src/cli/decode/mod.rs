@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::ata::devstat::DeviceStatistics;
-use crate::ata::identify::Identify;
+use crate::ata::identify::{Identify, Verdict};
 use crate::ata::sct::{SctStatus, TempHistory};
 use crate::ata::smart::{SmartData, SmartReport, Thresholds};
 use crate::nvme::identify::Controller;
@@ -170,7 +170,13 @@ fn content(
         }),
         Kind::Identify => {
             let identify = Identify::parse(bytes).map_err(wire)?;
-            object(kind, &identify.summary())
+            let summary = identify.summary();
+            let mut document = object(kind, &summary)?;
+            if summary.belief.verdict == Verdict::Rejected {
+                // What the words would mean in IDENTIFY data, they do not mean here.
+                document.retain(|key, _| matches!(key.as_str(), "belief" | "byte_order" | "checksum"));
+            }
+            Ok(document)
         }
         Kind::SmartData => {
             let data = SmartData::parse(bytes).map_err(wire)?;
@@ -246,6 +252,16 @@ mod tests {
         for kind in Kind::value_variants() {
             let typed = kind.to_possible_value().unwrap();
             assert_eq!(typed.get_name(), kind.name());
+        }
+    }
+
+    #[test]
+    fn a_sector_that_is_no_identify_data_means_nothing() {
+        let noise: Vec<u8> = (0..512u32).map(|i| (i * 37 % 251) as u8).collect();
+        let document = decode(Kind::Identify, &noise, None, None).unwrap();
+        assert_eq!(document.pointer("/belief/verdict"), Some(&json!("rejected")));
+        for key in ["model", "sectors", "trim", "smart", "features", "security"] {
+            assert_eq!(document.get(key), None, "{key}");
         }
     }
 

@@ -226,7 +226,8 @@ pub struct Descriptors {
     /// Descriptors outside a configuration that are not understood.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<Unknown>,
-    /// The last descriptor is cut, or its length makes no sense; what precedes it is in the result.
+    /// The last descriptor is cut, its length makes no sense, or a configuration or BOS is longer than what arrived; what
+    /// did is in the result.
     pub truncated: bool,
 }
 
@@ -254,15 +255,20 @@ impl Descriptors {
         }
         let mut walk = Walk::default();
         let mut rest = bytes;
+        let mut announced = false;
         while let (Some(&length), Some(&kind)) = (rest.first(), rest.get(1)) {
             let length = usize::from(length);
             let Some(descriptor) = rest.get(..length).filter(|d| d.len() >= 2) else {
                 break;
             };
             walk.take(kind, descriptor);
+            // A configuration and a BOS say how long they are with all that belongs to them.
+            if matches!(kind, 0x02 | 0x07 | 0x0f) {
+                announced |= le16(descriptor, 2).is_some_and(|total| usize::from(total) > rest.len());
+            }
             rest = rest.get(length..).unwrap_or_default();
         }
-        Ok(walk.finish(!rest.is_empty()))
+        Ok(walk.finish(announced || !rest.is_empty()))
     }
 }
 
@@ -532,6 +538,18 @@ mod tests {
         assert!(four.uas && !four.bot);
         assert_eq!(four.uas_streams, Some(0));
         assert_eq!(four.max_power_ma, Some(36));
+    }
+
+    #[test]
+    fn a_set_that_ends_between_two_descriptors_is_cut_too() {
+        let mut bytes = vec![5, 0x0f, 12, 0, 1];
+        assert!(Descriptors::parse(&bytes).unwrap().truncated);
+        bytes.extend([7, 0x10, 2, 2, 0, 0, 0]);
+        assert!(!Descriptors::parse(&bytes).unwrap().truncated);
+        let mut bytes = vec![9, 2, 18, 0, 1, 1, 0, 0xc0, 18];
+        assert!(Descriptors::parse(&bytes).unwrap().truncated);
+        bytes.extend([9, 4, 0, 0, 0, 8, 6, 0x50, 0]);
+        assert!(!Descriptors::parse(&bytes).unwrap().truncated);
     }
 
     #[test]
