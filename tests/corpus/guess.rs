@@ -31,6 +31,10 @@ pub fn run(root: &Path, tally: &mut Tally) {
         for case in cases(root, directory, &mut others) {
             tally.case(KIND);
             let name = format!("{directory}/{}", case.name);
+            // No page of a device may pass for text, nor be read as a dump.
+            if case.name.ends_with(".bin") && read_input(&case.bytes).as_ref() != Ok(&case.bytes) {
+                tally.wrong(KIND, &name, "binary, but taken for text");
+            }
             match read_input(&case.bytes).and_then(|b| decode(Kind::Auto, &b, None, None)) {
                 Ok(document) => {
                     tally.equal(KIND, &name, "kind", &document["kind"], &json!(kind.name()));

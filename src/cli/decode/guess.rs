@@ -4,6 +4,7 @@ use super::{DecodeError, Kind};
 use crate::ata::identify::{Identify, Verdict};
 use crate::nvme::identify::Controller;
 use crate::nvme::log::SmartLog;
+use crate::scsi::designator::Designator;
 use crate::scsi::inquiry::{Inquiry, device_type_name};
 use crate::scsi::sense::{Format, Sense};
 use crate::scsi::vpd::page_name;
@@ -94,6 +95,9 @@ fn sector(bytes: &[u8]) -> Option<(Kind, &'static str)> {
             "a temperature in kelvin and percentages in their range",
         ));
     }
+    if bytes.len() > 512 {
+        return None;
+    }
     attribute_table(first, false).map(|kind| {
         (
             kind,
@@ -105,7 +109,8 @@ fn sector(bytes: &[u8]) -> Option<(Kind, &'static str)> {
 /// Attributes and thresholds stand in the same table: 30 slots of 12 bytes from byte 2 on, each with its own number first.
 ///
 /// Thresholds have zeroes behind the second byte as a rule; some drives leave other bytes in there, and what stands behind
-/// the attributes behind the thresholds as well. Most attributes have a value of 1 to 253 at byte 3.
+/// the attributes behind the thresholds as well. Most attributes have a value of 1 to 253 at byte 3. The revision, in front,
+/// is small. Without a checksum unused slots must be blank, and flags, values and worst values such as drives have.
 fn attribute_table(sector: &[u8], checksum: bool) -> Option<Kind> {
     let slots = || sector.get(2..362).unwrap_or_default().chunks_exact(12);
     let used: Vec<&[u8]> = slots().filter(|s| s.first() != Some(&0)).collect();
@@ -116,7 +121,8 @@ fn attribute_table(sector: &[u8], checksum: bool) -> Option<Kind> {
         .filter(|s| s.first() == Some(&0))
         .all(|s| s.iter().all(|b| *b == 0));
     let enough = if checksum && unused_are_blank { 1 } else { 3 };
-    if ids.len() != used.len() || used.len() < enough || !(checksum || unused_are_blank) {
+    let small_revision = sector.get(1) == Some(&0);
+    if ids.len() != used.len() || used.len() < enough || !small_revision || !(checksum || unused_are_blank) {
         return None;
     }
     let bare = used
@@ -126,7 +132,12 @@ fn attribute_table(sector: &[u8], checksum: bool) -> Option<Kind> {
         .iter()
         .filter(|s| s.get(3).is_some_and(|v| (1..=253).contains(v)))
         .count();
-    if !bare && 2 * valued >= used.len() {
+    // Bits 6 to 15 of the flags are the vendor's, and used by hardly any.
+    let usual = |s: &&&[u8]| {
+        le16(s, 1).is_some_and(|flags| flags < 0x100) && s.get(4).is_some_and(|worst| *worst <= 253)
+    };
+    let believed = checksum || 10 * used.iter().filter(usual).count() >= 9 * used.len();
+    if !bare && believed && 2 * valued >= used.len() {
         Some(Kind::SmartData)
     } else {
         (bare || checksum).then_some(Kind::SmartThresholds)
@@ -222,7 +233,8 @@ fn small(bytes: &[u8]) -> Option<(Kind, &'static str)> {
         return Some((Kind::Sense, "a sense response code"));
     }
     let cut = bytes.len() >= 8 && bytes.len() < claimed && claimed <= 2 * bytes.len();
-    (cut && is_vpd(bytes, bytes.len())).then_some((Kind::Vpd, "a VPD page code (the page is cut)"))
+    (cut && is_vpd(bytes, bytes.len()) && has_page_form(bytes, claimed))
+        .then_some((Kind::Vpd, "the form of a VPD page (it is cut)"))
 }
 
 fn known_device_type(bytes: &[u8]) -> bool {
@@ -240,6 +252,37 @@ fn is_vpd(bytes: &[u8], end: usize) -> bool {
             Some(0) => body.first() == Some(&0) && body.is_sorted(),
             Some(&code) => page_name(code).is_some(),
         }
+}
+
+/// Whether a page whose end is missing shows by its content and the length claimed what it is.
+fn has_page_form(bytes: &[u8], claimed: usize) -> bool {
+    let text =
+        |field: Option<&[u8]>| field.is_some_and(|f| f.iter().all(|b| *b == 0 || (0x20..0x7f).contains(b)));
+    match bytes.get(1) {
+        Some(0x00) => true,
+        Some(0x80) => text(bytes.get(4..)),
+        Some(0x83) => has_designators(bytes.get(4..).unwrap_or_default()),
+        Some(0x86 | 0xb1) => claimed == 64,
+        Some(0x89) => claimed == 572 && text(bytes.get(8..bytes.len().min(36))),
+        Some(0xb0) => matches!(claimed, 16 | 64),
+        // Presets of 64 bytes, most of them reserved.
+        Some(0xb8) => claimed % 64 == 4 && 2 * bytes.iter().filter(|b| **b == 0).count() > bytes.len(),
+        _ => false,
+    }
+}
+
+/// Code set, type, a reserved byte, a length; the last one may be cut.
+fn has_designators(mut list: &[u8]) -> bool {
+    let mut whole = 0;
+    while let Some((designator, used)) = Designator::parse(list) {
+        let known = designator.code_set != "reserved" && designator.association != "reserved";
+        if !known || designator.designator_type > 0x0a || list.get(2) != Some(&0) || used <= 4 {
+            return false;
+        }
+        whole += usize::from(!designator.truncated);
+        list = list.get(used..).unwrap_or_default();
+    }
+    whole > 0
 }
 
 fn is_inquiry(bytes: &[u8]) -> bool {
@@ -317,5 +360,44 @@ mod tests {
         let mut page = vec![0x0c, 0x80, 0, 0x20];
         page.extend(b"0000000000000000000000000000001\0");
         assert_eq!(kind(&page), Some(Kind::Vpd));
+    }
+
+    #[test]
+    fn a_cut_page_is_known_by_its_form_only() {
+        let mut page = vec![0, 0x83, 0, 0x20];
+        page.extend([0x01, 0x03, 0, 8, 0x50, 0, 0, 0, 0, 0, 0, 1]);
+        page.extend([0x02, 0x01, 0, 16, b'A', b'C', b'M', b'E']);
+        assert_eq!(kind(&page), Some(Kind::Vpd));
+        page[6] = 0x55;
+        assert_eq!(kind(&page), None);
+        let limits = |claimed| {
+            let mut page = vec![0, 0xb0, 0, claimed];
+            page.extend([1; 32]);
+            kind(&page)
+        };
+        assert_eq!((limits(0x3c), limits(0x30)), (Some(Kind::Vpd), None));
+    }
+
+    #[test]
+    fn attributes_with_a_wrong_checksum_must_look_like_those_of_drives() {
+        let mut table = sector_of(&[
+            (0, &[0x10, 0]),
+            (2, &[0x01, 0x0b, 0, 0x64, 0x64]),
+            (14, &[0x05, 0x33, 0, 0x64, 0x64]),
+            (26, &[0xc2, 0x22, 0, 0x4a, 0x2e, 0x1a]),
+            // Such an hour count no NVMe log has.
+            (38, &[0xc5, 0x12, 0, 0x64, 0x64]),
+            (134, &[0xc6, 0x10, 0, 0x64, 0x64]),
+        ]);
+        table[511] ^= 0x55;
+        assert_eq!(kind(&table), Some(Kind::SmartData));
+        let mut strange = table.clone();
+        strange[4] = 0x77;
+        assert_eq!(kind(&strange), None, "flags");
+        let mut strange = table.clone();
+        strange[60] = 1;
+        assert_eq!(kind(&strange), None, "a slot without a number");
+        table.resize(1024, 0);
+        assert_eq!(kind(&table), None, "two sectors");
     }
 }

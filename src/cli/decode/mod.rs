@@ -86,7 +86,10 @@ pub enum DecodeError {
     /// There are no bytes.
     #[error("the input is empty")]
     Empty,
-    /// A hex dump contradicts itself.
+    /// There is text, but no bytes written in it.
+    #[error("this is text, but no dump that can be read")]
+    Text,
+    /// A hex dump contradicts itself, or can mean more than one thing.
     #[error("hex input, line {line}: {why}")]
     Input {
         /// Line number from 1.
