@@ -459,15 +459,15 @@ pub(super) fn identify_request(timeout: Duration) -> Request {
     Request::new("IDENTIFY DEVICE", Taskfile::identify_device(), timeout)
 }
 
-/// Whether the bridge may take the same command in another form: it refused a field, cut the data, or failed without a
-/// reason or with the one that bridges give for what they do not know (0B/00/00).
+/// Whether the bridge may take the same command in another form: it called something about it illegal, cut the data, or
+/// failed without a reason or with one that bridges give for what they do not know (0B/00/00, 0B/4E/00).
 fn another_form_may_help(failure: &Failure) -> bool {
     match failure {
-        Failure::FieldRefused { .. }
-        | Failure::ShortData { .. }
-        | Failure::CheckCondition { sense: None } => true,
-        Failure::CheckCondition { sense: Some(sense) } => sense.is_empty() || sense.is(0x0b, 0x00, 0x00),
-        Failure::Aborted { .. } => true,
+        Failure::FieldRefused { .. } | Failure::ShortData { .. } | Failure::Aborted { .. } => true,
+        Failure::CheckCondition { sense: None } => true,
+        Failure::CheckCondition { sense: Some(sense) } => {
+            sense.is_empty() || sense.key == 0x05 || (sense.key == 0x0b && matches!(sense.asc, 0x00 | 0x4e))
+        }
         _ => false,
     }
 }

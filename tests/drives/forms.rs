@@ -190,3 +190,38 @@ fn the_tables_forbid_before_anything_is_sent() {
         );
     }
 }
+
+/// Sticks and bridges have many ways to say that they do not know ATA PASS-THROUGH.
+#[test]
+fn whatever_a_stick_says_to_pass_through_means_that_it_has_none() {
+    for (key, asc, ascq) in [
+        (0x05, 0x20, 0x00),
+        (0x05, 0x24, 0x00),
+        (0x05, 0x26, 0x00),
+        (0x0b, 0x4e, 0x00),
+        (0x0b, 0x00, 0x00),
+    ] {
+        let dock = Dock::new("stick");
+        let refuse = move |command: &Command, answer: Result<Completion, TransportError>| {
+            answer.map(|mut completion| {
+                if matches!(command.cdb.opcode(), 0x85 | 0xa1) {
+                    completion.sense = vec![0x70, 0, key, 0, 0, 0, 0, 10, 0, 0, 0, 0, asc, ascq, 0, 0, 0, 0];
+                }
+                completion
+            })
+        };
+        let habit = Habit::new(dock.plug(), refuse);
+        let opened = Drive::from_transport(
+            Box::new(habit),
+            dock.facts.clone(),
+            &OpenOptions::default(),
+            Care::NoWake,
+        );
+        let mut drive = opened.unwrap_or_else(|e| panic!("{key:x}/{asc:x}/{ascq:x}: {e}"));
+        let error = refusal(drive.temp_report());
+        assert!(
+            matches!(error, DriveError::NoPassThrough { .. }),
+            "{key:x}/{asc:x}/{ascq:x}: {error}"
+        );
+    }
+}
