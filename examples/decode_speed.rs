@@ -14,7 +14,7 @@ const ROUNDS: usize = 11;
 const ROUND: Duration = Duration::from_millis(200);
 
 /// Sectors per second, the median of all rounds.
-fn measure(mut decode: impl FnMut(&[u8; 512]), sectors: &[[u8; 512]]) -> f64 {
+fn measure<T>(mut decode: impl FnMut(&T), sectors: &[T]) -> f64 {
     let mut rates: Vec<f64> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
@@ -135,6 +135,20 @@ fn main() {
                     black_box(SmartReport::build_with(&parsed, None, &table));
                 },
                 &smart,
+            ),
+        ),
+        (
+            "smart, look-up",
+            measure(
+                |model| {
+                    black_box(AttributeTable::for_model(model, "1.0", Rotation::NonRotating));
+                },
+                &[
+                    "ST1000LX015-1U7172",
+                    "Samsung SSD 860 EVO 1TB",
+                    "CT500MX500SSD1",
+                    "NO SUCH DRIVE",
+                ],
             ),
         ),
     ];

@@ -10,7 +10,13 @@ fn run(pattern: &[u8], text: &[u8]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
         Some((b'*', [])) => true,
-        Some((b'*', rest)) => (0..=text.len()).any(|skip| run(rest, text.get(skip..).unwrap_or_default())),
+        Some((b'*', rest)) => {
+            let literal = rest.first().filter(|c| !matches!(c, b'*' | b'?' | b'['));
+            (0..=text.len()).any(|skip| {
+                let tail = text.get(skip..).unwrap_or_default();
+                literal.is_none_or(|c| tail.first() == Some(c)) && run(rest, tail)
+            })
+        }
         Some((b'[', rest)) => {
             let Some(end) = rest.iter().position(|&c| c == b']') else {
                 return false;
@@ -35,6 +41,8 @@ mod tests {
         assert!(!matches("SAMSUNG SV0412H", "SAMSUNG SV0412HX"));
         assert!(matches("Samsung SSD*", "Samsung SSD 860 EVO 1TB"));
         assert!(matches("*", ""));
+        assert!(matches("*GB SATA*3", "16GB SATA SSD GB 3"));
+        assert!(!matches("*GB SATA", "16GB SAT"));
         assert!(!matches("[ab", "a"));
         assert!(!matches("?", ""));
     }

@@ -75,13 +75,13 @@ pub enum RawFormat {
     /// Three numbers: W2, W1 and W0.
     Words,
     /// Two counts from these bytes, the most significant first.
-    Pair(&'static [RawByte], &'static [RawByte]),
+    Pair(&'static [&'static [RawByte]; 2]),
     /// One number from these bytes, the most significant first.
-    Number(&'static [RawByte]),
+    Number(&'static &'static [RawByte]),
     /// Opaque, shown as 12 hex digits.
     Hex48,
     /// Opaque, hex digits of these bytes.
-    Hex(&'static [RawByte]),
+    Hex(&'static &'static [RawByte]),
     /// Temperature in R0, perhaps with lowest and highest: see [`super::TemperatureValue`].
     Temperature,
     /// Temperature in tenths of a degree in W0.
@@ -121,7 +121,7 @@ impl RawFormat {
         match self {
             Self::Number(bytes) | Self::Hex(bytes) => number(bytes, attribute),
             Self::HoursMilliseconds | Self::Raw24Raw32 => number(BYTES_56, attribute),
-            Self::Pair(high, low) => {
+            Self::Pair([high, low]) => {
                 number(high, attribute) << (8 * low.len()).min(63) | number(low, attribute)
             }
             Self::Pair16 => {
@@ -136,7 +136,7 @@ impl RawFormat {
     pub fn takes(self, byte: RawByte) -> bool {
         match self {
             Self::Number(bytes) | Self::Hex(bytes) => bytes.contains(&byte),
-            Self::Pair(high, low) => high.contains(&byte) || low.contains(&byte),
+            Self::Pair([high, low]) => high.contains(&byte) || low.contains(&byte),
             _ => false,
         }
     }
@@ -195,7 +195,7 @@ impl fmt::Display for RawText {
                 write!(f, "{}/{}", all >> 32, all & 0xffff_ffff)
             }
             RawFormat::Words => write!(f, "{w2} {w1} {w0}"),
-            RawFormat::Pair(high, low) => {
+            RawFormat::Pair([high, low]) => {
                 write!(
                     f,
                     "{}/{}",

@@ -207,11 +207,11 @@ fn raw_packings_print_as_the_common_tools_do() {
     assert_eq!(text(RawFormat::Words, 0x0003_0002_0001), "3 2 1");
     // The first byte of a number is its most significant; the normalized values of the test are 100.
     const BOTH: &[RawByte] = &[RawByte::R(0), RawByte::Worst, RawByte::Reserved];
-    assert_eq!(text(RawFormat::Number(BOTH), 0x0007_0000_0000_0002), "156679");
-    assert_eq!(text(RawFormat::Hex(BOTH), 0x0007_0000_0000_0002), "0x026407");
+    assert_eq!(text(RawFormat::Number(&BOTH), 0x0007_0000_0000_0002), "156679");
+    assert_eq!(text(RawFormat::Hex(&BOTH), 0x0007_0000_0000_0002), "0x026407");
     assert_eq!(
         text(
-            RawFormat::Pair(&[RawByte::R(0)], &[RawByte::R(2), RawByte::R(1)]),
+            RawFormat::Pair(&[&[RawByte::R(0)], &[RawByte::R(2), RawByte::R(1)]]),
             0x0001_0203
         ),
         "3/258"

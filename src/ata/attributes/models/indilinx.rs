@@ -7,18 +7,21 @@ use super::super::Meaning::{
 use super::super::RawFormat::{self, Hex, Number, Pair, Raw48, Temperature, Words};
 use super::super::Wear::LeftRaw;
 use super::super::raw::BYTES_64;
+use super::super::raw::RawByte;
 use super::super::raw::RawByte::{R, Reserved, Worst, Zero};
 use super::{Definition, Family, count, row};
 
 /// The first generation lays its numbers over the normalized and worst values too.
-const WIDE: RawFormat = Number(BYTES_64);
+const WIDE: RawFormat = Number(&BYTES_64);
 
 const fn wide(id: u8, name: &'static str) -> Definition {
     row(id, name, WIDE, Other)
 }
 
 /// JMicron's oldest write text and counters from the worst value on, the first byte foremost.
-const JMICRON_64: RawFormat = Hex(&[Worst, R(0), R(1), R(2), R(3), R(4), R(5), Reserved]);
+const JMICRON_BYTES: &[RawByte] = &[Worst, R(0), R(1), R(2), R(3), R(4), R(5), Reserved];
+const JMICRON_64: RawFormat = Hex(&JMICRON_BYTES);
+const JMICRON_48: &[RawByte] = &[Worst, R(0), R(1), R(2), R(3), R(4)];
 
 #[rustfmt::skip]
 pub(super) static FAMILIES: &[Family] = &[
@@ -172,7 +175,7 @@ const JMICRON_OLD: &[&str] = &["Kingston SSDNow V Series *", "TS*GSSD18*", "TS*G
 static JMICRON_602: &[Definition] = &[
     row(229, "Halt_System/Flash_ID", JMICRON_64, Other),
     row(232, "Firmware_Version_Info", JMICRON_64, Other),
-    row(233, "ECC_Fail_Record", Hex(&[Worst, R(0), R(1), R(2), R(3), R(4)]), Other),
-    row(234, "Avg/Max_Erase_Count", Pair(&[Worst, R(0), R(1)], &[R(2), R(3), R(4)]), Other),
-    row(235, "Good/Sys_Block_Count", Pair(&[Worst, R(0), R(1)], &[Zero, Zero, R(2), R(3)]), Other),
+    row(233, "ECC_Fail_Record", Hex(&JMICRON_48), Other),
+    row(234, "Avg/Max_Erase_Count", Pair(&[&[Worst, R(0), R(1)], &[R(2), R(3), R(4)]]), Other),
+    row(235, "Good/Sys_Block_Count", Pair(&[&[Worst, R(0), R(1)], &[Zero, Zero, R(2), R(3)]]), Other),
 ];

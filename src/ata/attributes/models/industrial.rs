@@ -5,6 +5,7 @@ use super::super::Meaning::{
 };
 use super::super::RawFormat::{Hex, Hex48, Number, Pair, Raw24Raw24, Raw48, Seconds, Temperature, Words};
 use super::super::Wear::LeftRaw;
+use super::super::raw::RawByte;
 use super::super::raw::RawByte::{R, Value, Worst, Zero};
 use super::super::raw::{BYTES_56, BYTES_64};
 use super::{Definition, Family, count, row};
@@ -13,8 +14,11 @@ const LIFE_169: Definition = row(169, "Remaining_Lifetime_Perc", Raw48, Life(Lef
 const UNCORRECTABLE: Definition = row(160, "Uncorrectable_Error_Cnt", Raw48, UncorrectableSectors);
 const PHY: Definition = row(168, "SATA_PHY_Error_Count", Raw48, LinkErrors);
 
+/// All raw bytes but the lowest.
+const UPPER_40: &[RawByte] = &[R(5), R(4), R(3), R(2), R(1)];
+
 const fn secret(id: u8, name: &'static str) -> Definition {
-    row(id, name, Hex(BYTES_64), Other)
+    row(id, name, Hex(&BYTES_64), Other)
 }
 
 #[rustfmt::skip]
@@ -198,10 +202,10 @@ pub(super) static FAMILIES: &[Family] = &[
             count(193, "Dynamic_Remaps"),
             row(199, "SATA_CRC_Error_Count", Raw48, LinkErrors),
             count(215, "TRIM_Count"),
-            row(235, "Flash_Writes_LBAs_Low", Hex(BYTES_56), Other),
+            row(235, "Flash_Writes_LBAs_Low", Hex(&BYTES_56), Other),
             row(237, "Flash_Writes_LBAs_High", Hex48, Other),
-            row(241, "Total_LBAs_Written_Low", Hex(BYTES_56), Other),
-            row(242, "Total_LBAs_Read_Low", Hex(BYTES_56), Other),
+            row(241, "Total_LBAs_Written_Low", Hex(&BYTES_56), Other),
+            row(242, "Total_LBAs_Read_Low", Hex(&BYTES_56), Other),
             row(243, "Total_LBAs_Written_High", Hex48, Other),
             row(244, "Total_LBAs_Read_High", Hex48, Other),
             count(248, "Perc_Rated_Life_Remain"),
@@ -275,7 +279,7 @@ pub(super) static FAMILIES: &[Family] = &[
             secret(126, "Proprietary_SF1st"),
             secret(127, "Proprietary_SF2nd"),
             secret(128, "Proprietary_SF3rd"),
-            row(194, "Fractional_Temperature", Pair(&[Value], &[Zero, Zero, Zero, Worst]), Other),
+            row(194, "Fractional_Temperature", Pair(&[&[Value], &[Zero, Zero, Zero, Worst]]), Other),
         ],
     },
     Family {
@@ -284,7 +288,7 @@ pub(super) static FAMILIES: &[Family] = &[
         rows: &[
             row(9, "Power_On_Hours", Seconds, PowerOnTime),
             row(113, "Proprietary_RR", Hex48, Other),
-            row(130, "Minimum_Spares_All_Zs", Number(&[R(5), R(4), R(3), R(2), R(1)]), Other),
+            row(130, "Minimum_Spares_All_Zs", Number(&UPPER_40), Other),
         ],
     },
     // Replay: STEC Mach2.

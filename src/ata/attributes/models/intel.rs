@@ -26,7 +26,7 @@ const WORKLOAD_WEAR: Definition = count(226, "Workld_Media_Wear_Indic");
 const WORKLOAD_READS: Definition = count(227, "Workld_Host_Reads_Perc");
 const WORKLOAD_MINUTES: Definition = count(228, "Workload_Minutes");
 /// Percent in R0, events in R4-R1.
-const THROTTLE: RawFormat = Pair(&[R(0)], &[R(4), R(3), R(2), R(1)]);
+const THROTTLE: RawFormat = Pair(&[&[R(0)], &[R(4), R(3), R(2), R(1)]]);
 
 #[rustfmt::skip]
 pub(super) static FAMILIES: &[Family] = &[

@@ -60,13 +60,24 @@ static GROUPS: &[&[Family]] = &[
     phison::FAMILIES,
 ];
 
+/// Whether the first characters fit: most patterns begin with a maker's name and are out at once.
+fn may_begin(pattern: &str, model: &str) -> bool {
+    match pattern.as_bytes().first() {
+        Some(b'*' | b'?' | b'[') | None => true,
+        first => first == model.as_bytes().first(),
+    }
+}
+
 /// The rows of the first family that matches; none for an unknown drive.
 pub(super) fn rows(model: &str, firmware: &str) -> &'static [Definition] {
     GROUPS
         .iter()
         .flat_map(|group| group.iter())
         .find(|family| {
-            family.models.iter().any(|pattern| glob::matches(pattern, model))
+            family
+                .models
+                .iter()
+                .any(|pattern| may_begin(pattern, model) && glob::matches(pattern, model))
                 && glob::matches(family.firmware, firmware)
         })
         .map_or(&[], |family| family.rows)

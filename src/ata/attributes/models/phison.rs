@@ -45,7 +45,7 @@ pub(super) static FAMILIES: &[Family] = &[
             count(235, "Flash_Writes_Sectors"),
             count(241, "Host_Writes_GiB"),
             count(242, "Host_Reads_GiB"),
-            row(246, "Write_Protect_Detail", Hex(BYTES_64), Other),
+            row(246, "Write_Protect_Detail", Hex(&BYTES_64), Other),
             count(247, "Health_Check_Timer"),
         ],
     },

@@ -66,7 +66,7 @@ pub(super) static FAMILIES: &[Family] = &[
             count(184, "IO_Error_Detect_Code_Ct"),
             row(189, "Airflow_Temperature_Cel", Temperature, Temp),
             row(195, "ECC_Uncorr_Error_Count", Raw24Raw32, Other),
-            row(198, "Uncorrectable_Sector_Ct", Pair(&[R(2), R(1), R(0)], &[Zero, Reserved, R(5), R(4)]), Other),
+            row(198, "Uncorrectable_Sector_Ct", Pair(&[&[R(2), R(1), R(0)], &[Zero, Reserved, R(5), R(4)]]), Other),
             row(199, "SATA_CRC_Error_Count", Raw48, LinkErrors),
             row(201, "Unc_Soft_Read_Err_Rate", Raw24Raw32, Other),
             row(204, "Soft_ECC_Correct_Rate", Raw24Raw32, Other),
