@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use crate::time::SharedClock;
-use crate::transport::{Command, Completion, Limits, Recovery, Tag, Transport, TransportError};
+use crate::transport::{Command, Tag, Transport, TransportError};
 
 /// Commands sent so far; shared with whoever reports the cost.
 #[derive(Debug, Clone, Default)]
@@ -33,26 +31,10 @@ impl<T: Transport> Count<T> {
 }
 
 impl<T: Transport> Transport for Count<T> {
-    fn device(&self) -> &str {
-        self.inner.device()
-    }
-    fn clock(&self) -> SharedClock {
-        self.inner.clock()
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    pass_on!(device, clock, limits, reap, cancel, recover);
+
     fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
         self.count.0.fetch_add(1, Ordering::Relaxed);
         self.inner.submit(command)
-    }
-    fn reap(&mut self, wait: Duration) -> Result<Option<(Tag, Completion)>, TransportError> {
-        self.inner.reap(wait)
-    }
-    fn cancel(&mut self, tag: Tag) -> Result<(), TransportError> {
-        self.inner.cancel(tag)
-    }
-    fn recover(&mut self, how: Recovery) -> Result<(), TransportError> {
-        self.inner.recover(how)
     }
 }

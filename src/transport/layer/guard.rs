@@ -5,10 +5,7 @@
 //! Three things that look like writing pass: the SMART WRITE LOG that *asks* for an SCT table or setting, SMART
 //! ENABLE OPERATIONS, and a self-test when the caller asked for one.
 
-use std::time::Duration;
-
-use crate::time::SharedClock;
-use crate::transport::{Command, Completion, Data, Limits, Recovery, Tag, Transport, TransportError};
+use crate::transport::{Command, Data, Tag, Transport, TransportError};
 
 /// What the caller asked for beyond reading, and what is known of the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,15 +32,8 @@ impl<T: Transport> Guard<T> {
 }
 
 impl<T: Transport> Transport for Guard<T> {
-    fn device(&self) -> &str {
-        self.inner.device()
-    }
-    fn clock(&self) -> SharedClock {
-        self.inner.clock()
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    pass_on!(device, clock, limits, reap, cancel, recover);
+
     fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
         match judge(command.cdb.as_bytes(), &command.data, self.allowance) {
             Ok(()) => self.inner.submit(command),
@@ -54,15 +44,6 @@ impl<T: Transport> Transport for Guard<T> {
                 why: why.to_owned(),
             }),
         }
-    }
-    fn reap(&mut self, wait: Duration) -> Result<Option<(Tag, Completion)>, TransportError> {
-        self.inner.reap(wait)
-    }
-    fn cancel(&mut self, tag: Tag) -> Result<(), TransportError> {
-        self.inner.cancel(tag)
-    }
-    fn recover(&mut self, how: Recovery) -> Result<(), TransportError> {
-        self.inner.recover(how)
     }
 }
 

@@ -5,8 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::xchg::Exchange;
-use crate::time::SharedClock;
-use crate::transport::{Cdb, Command, Completion, Data, Limits, Recovery, Tag, Transport, TransportError};
+use crate::transport::{Cdb, Command, Completion, Data, Tag, Transport, TransportError};
 
 /// A transport that records. The file holds device identities; it is the user's to share.
 pub struct Record<T, W> {
@@ -49,15 +48,8 @@ impl<T: Transport, W: Write + Send> Record<T, W> {
 }
 
 impl<T: Transport, W: Write + Send> Transport for Record<T, W> {
-    fn device(&self) -> &str {
-        self.inner.device()
-    }
-    fn clock(&self) -> SharedClock {
-        self.inner.clock()
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    pass_on!(device, clock, limits, cancel, recover);
+
     fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
         let (cdb, data) = (command.cdb, command.data.clone());
         let start = self.inner.clock().now();
@@ -86,11 +78,5 @@ impl<T: Transport, W: Write + Send> Transport for Record<T, W> {
             ));
         }
         Ok(reaped)
-    }
-    fn cancel(&mut self, tag: Tag) -> Result<(), TransportError> {
-        self.inner.cancel(tag)
-    }
-    fn recover(&mut self, how: Recovery) -> Result<(), TransportError> {
-        self.inner.recover(how)
     }
 }

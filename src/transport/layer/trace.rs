@@ -4,8 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::text;
-use crate::time::SharedClock;
-use crate::transport::{Command, Completion, Data, Limits, Recovery, Status, Tag, Transport, TransportError};
+use crate::transport::{Command, Completion, Data, Status, Tag, Transport, TransportError};
 
 /// A transport that writes two lines for each command to `sink`: what went out, and what came back.
 pub struct Trace<T, W> {
@@ -54,15 +53,8 @@ impl<T: Transport, W: Write + Send> Trace<T, W> {
 }
 
 impl<T: Transport, W: Write + Send> Transport for Trace<T, W> {
-    fn device(&self) -> &str {
-        self.inner.device()
-    }
-    fn clock(&self) -> SharedClock {
-        self.inner.clock()
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
-    }
+    pass_on!(device, clock, limits, cancel, recover);
+
     fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
         let phase = match &command.data {
             Data::None => "no data".to_owned(),
@@ -109,11 +101,5 @@ impl<T: Transport, W: Write + Send> Transport for Trace<T, W> {
             Err(error) => self.line(&format!("{device}: ! {error}")),
         }
         result
-    }
-    fn cancel(&mut self, tag: Tag) -> Result<(), TransportError> {
-        self.inner.cancel(tag)
-    }
-    fn recover(&mut self, how: Recovery) -> Result<(), TransportError> {
-        self.inner.recover(how)
     }
 }
