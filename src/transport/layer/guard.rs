@@ -232,8 +232,10 @@ fn judge_ata(ata: &AtaFields, data: &Data, allowance: Allowance) -> Result<(), &
         6 if ata.from_device => judge_ata_read(ata, data),
         // PIO data-out
         5 => judge_sct_request(ata, data),
-        // Return response information reads the registers of the last command.
-        15 if matches!(data, Data::In { .. }) => Ok(()),
+        // Return response information reads the registers of the last command and names no command itself; a bridge that
+        // does not know the protocol might run what is named.
+        15 if ata.command == 0 && matches!(data, Data::In { .. }) => Ok(()),
+        15 => Err("RETURN RESPONSE INFORMATION reads, and names no ATA command"),
         0 | 1 | 9 => Err("this protocol resets the drive (or, on an NVMe bridge, means a vendor command)"),
         8 => Err("EXECUTE DEVICE DIAGNOSTIC disturbs the drive"),
         _ => Err("this protocol writes, queues or is reserved"),
@@ -498,6 +500,22 @@ mod tests {
             "A1h is BLANK there"
         );
         assert!(judge(&[0x12, 0, 0, 0, 36, 0], &READ_512, optical).is_ok());
+    }
+
+    #[test]
+    fn return_response_information_names_no_command() {
+        let mut twelve = [0xa1, 0x1e, 0x0b, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut sixteen = [0x85, 0x1e, 0x0b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let room = Data::In { len_bytes: 14 };
+        assert!(allowed(&twelve, &room));
+        assert!(allowed(&sixteen, &room));
+        assert!(!allowed(&twelve, &Data::None));
+        for command in 1..=0xff {
+            twelve[9] = command;
+            sixteen[14] = command;
+            assert!(!allowed(&twelve, &room), "{command:02x}");
+            assert!(!allowed(&sixteen, &room), "{command:02x}");
+        }
     }
 
     #[test]
