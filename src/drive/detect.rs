@@ -111,7 +111,9 @@ impl Detection<'_> {
         let mut power = PowerState::Unknown;
         let mut media = media;
         let mut tried = Vec::new();
-        let gated = self.gate && media != Media::Flash && !remembered.power_mode_lies;
+        // What a bridge once said of flash memory excuses nothing where the media is known to turn.
+        let lies = remembered.power_mode_lies && media != Media::Rotating;
+        let gated = self.gate && media != Media::Flash && !lies;
         // Told to wake it: if IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
         if gated || self.learns_from_waking(media, &remembered) {
             power = self.power_before_identify(&mut candidates, media)?;

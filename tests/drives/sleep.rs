@@ -411,19 +411,27 @@ fn flash_that_says_standby_behind_a_silent_kernel_is_learned_once() {
 #[test]
 fn a_disk_in_a_dock_that_once_lied_about_flash_is_still_left_asleep() {
     let (_dir, memory, options) = with_memory();
-    let dock = Dock::new("hdd,power=standby");
-    memory
-        .update(&dock.key(), |r| {
-            r.dialect = Some("sat".to_owned());
-            r.power_mode_lies = true;
-        })
-        .expect("written");
-    for _ in 0..10 {
-        let error = refusal(dock.poll_with(&options));
-        assert!(matches!(error, DriveError::Asleep { .. }), "{error}");
+    for (dock, kinds) in [
+        // The kernel's copy of VPD page B1h says that it turns: its power state is the only question.
+        (Dock::new("hdd-4kn,power=standby"), vec!["check power mode/12"]),
+        (
+            Dock::of_unknown_media("hdd,power=standby"),
+            vec!["identify/12", "check power mode/12"],
+        ),
+    ] {
+        memory
+            .update(&dock.key(), |r| {
+                r.dialect = Some("sat".to_owned());
+                r.power_mode_lies = true;
+            })
+            .expect("written");
+        for _ in 0..10 {
+            let error = refusal(dock.poll_with(&options));
+            assert!(matches!(error, DriveError::Asleep { .. }), "{error}");
+        }
+        assert_left_alone(&dock, "standby", "lies");
+        assert_eq!(dock.arrived(), kinds.repeat(10));
     }
-    assert_left_alone(&dock, "standby", "lies");
-    assert_eq!(dock.arrived()[..2], ["identify/12", "check power mode/12"]);
 }
 
 #[test]
