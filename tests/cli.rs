@@ -180,7 +180,7 @@ fn a_closed_pipe_is_no_failure() {
     for verb in [
         "sim list",
         "smart sim:ssd --json --all",
-        "temp sim:ssd --every 1s",
+        "temp sim:ssd --every 1s --count 100000",
         "setup man",
         "--help",
     ] {
