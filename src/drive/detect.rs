@@ -22,7 +22,7 @@ use crate::scsi::cdb;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::sense::Sense;
 use crate::sys::NodeFacts;
-use crate::transport::{Command, Status, Transport, TransportError, execute};
+use crate::transport::{Command, Completion, Status, Transport, TransportError, execute};
 
 /// How the dialect was arrived at, for `info`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -63,6 +63,9 @@ pub(super) struct Detection<'a> {
     /// Gate on the power state before anything that might wake a disk.
     pub gate: bool,
 }
+
+/// The name that this question is remembered by when it harms a bridge.
+pub(super) const CHECK_POWER_MODE: &str = "CHECK POWER MODE";
 
 /// SAT in the forms that are tried, in this order.
 const FORMS: [(Form, LengthSource); 4] = [
@@ -116,7 +119,7 @@ impl Detection<'_> {
         let gated = self.gate && media != Media::Flash && !lies;
         // Told to wake it: if IDENTIFY then says flash, a standby answer is remembered as one that means nothing here.
         if gated || self.learns_from_waking(media, &remembered) {
-            power = self.power_before_identify(&mut candidates, media)?;
+            power = self.power_before_identify(&mut candidates, media, &remembered.avoid)?;
         }
         if gated {
             self.leave_asleep(power, media)?;
@@ -280,9 +283,13 @@ impl Detection<'_> {
         &mut self,
         candidates: &mut [Sat],
         media: Media,
+        avoid: &BTreeMap<String, Harm>,
     ) -> Result<PowerState, DriveError> {
         let mut refused_opcodes = Vec::new();
-        let order = candidates.to_vec();
+        let mut order = candidates.to_vec();
+        if avoid.contains_key(CHECK_POWER_MODE) {
+            order.clear();
+        }
         for sat in &order {
             if refused_opcodes.contains(&sat.opcode()) {
                 continue;
@@ -306,7 +313,12 @@ impl Detection<'_> {
             // Neither opcode is known: most likely a plain stick, which REQUEST SENSE would tell nothing of either.
             return Ok(PowerState::Unknown);
         }
-        request_sense_power(self.transport, self.options.timeout).map_err(|e| self.stop(e))
+        let command = ask_sense(self.options.timeout);
+        if avoid.contains_key(&command.cdb.name()) {
+            return Ok(PowerState::Unknown);
+        }
+        let completion = execute(self.transport, command).map_err(|e| self.stop(e))?;
+        Ok(power_from_sense(completion))
     }
 
     /// The state, or `None` when the bridge returned no COUNT.
@@ -322,7 +334,7 @@ impl Detection<'_> {
         // answer comes whole.
         for _ in 0..2 {
             let taskfile = Taskfile::check_power_mode();
-            let request = Request::new("CHECK POWER MODE", taskfile, self.options.timeout).with_registers();
+            let request = Request::new(CHECK_POWER_MODE, taskfile, self.options.timeout).with_registers();
             let reply = bridge::run(self.transport, &probe, request)?;
             if let Some(count) = reply.registers.count {
                 let state = PowerState::from_power_mode(PowerMode::from_count(count));
@@ -439,22 +451,20 @@ pub(super) fn remember_harm(
         .is_ok()
 }
 
-/// REQUEST SENSE as a question for the power condition; anything else in it leaves the state unknown.
-pub(super) fn request_sense_power(
-    transport: &mut dyn Transport,
-    timeout: Duration,
-) -> Result<PowerState, TransportError> {
-    let completion = execute(
-        transport,
-        Command::data_in(cdb::request_sense(18, false), 18, timeout),
-    )?;
+/// REQUEST SENSE as a question for the power condition.
+pub(super) fn ask_sense(timeout: Duration) -> Command {
+    Command::data_in(cdb::request_sense(18, false), 18, timeout)
+}
+
+/// The answer to [`ask_sense`]; anything else in it leaves the state unknown.
+pub(super) fn power_from_sense(completion: Completion) -> PowerState {
     let sense = completion
         .data
         .filter(|_| completion.status == Status::GOOD)
         .and_then(|d| Sense::parse(&d).ok());
-    Ok(sense.map_or(PowerState::Unknown, |s| {
+    sense.map_or(PowerState::Unknown, |s| {
         PowerState::from_request_sense(s.asc, s.ascq)
-    }))
+    })
 }
 
 pub(super) fn identify_request(timeout: Duration) -> Request {

@@ -115,7 +115,6 @@ impl Drive {
     /// No way through, no SMART, left asleep, or the device failed. What the drive merely does not offer is listed in
     /// `not_read`.
     pub fn health(&mut self, all: bool) -> Result<HealthReport, DriveError> {
-        self.relock()?;
         let (start, before) = self.begin_report();
         self.require_ata()?;
         self.gate_power()?;

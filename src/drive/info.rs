@@ -86,7 +86,6 @@ impl Drive {
     /// # Errors
     /// The transport failed.
     pub fn info(&mut self) -> Result<InfoReport, DriveError> {
-        self.relock()?;
         let (start, before) = self.begin_report();
         let identify = self.identify().map(|i| i.summary());
         let mut sizes = Sizes {

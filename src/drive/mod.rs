@@ -329,6 +329,7 @@ impl Drive {
     /// There is no way through, or the command failed.
     pub fn request(&mut self, request: Request) -> Result<Reply, DriveError> {
         self.refuse_after_harm()?;
+        self.relock()?;
         let name = request.name;
         if let Some(harm) = self.avoid.get(name) {
             return Err(DriveError::Avoided {
@@ -352,6 +353,7 @@ impl Drive {
     /// The transport failed or refused it.
     pub fn scsi(&mut self, command: Command) -> Result<Completion, DriveError> {
         self.refuse_after_harm()?;
+        self.relock()?;
         let name = command.cdb.name();
         if let Some(harm) = self.avoid.get(&name) {
             return Err(DriveError::Avoided {
@@ -414,7 +416,7 @@ impl Drive {
         }
     }
 
-    /// Lets other processes at the device until the next reading; a long series must not keep them out.
+    /// Lets other processes at the device until the next command; a long series must not keep them out.
     pub fn unlock(&mut self) {
         self.lock = None;
     }
@@ -495,7 +497,7 @@ impl Drive {
         }
         self.power = match &self.access {
             Access::Ata(_) => self.ask_power()?,
-            Access::ScsiOnly(_) => detect::request_sense_power(&mut *self.transport, self.options.timeout)?,
+            Access::ScsiOnly(_) => self.ask_sense_power()?,
         };
         match (self.power, &self.access) {
             (PowerState::Standby, _) => Err(self.asleep("the drive says that it is in standby")),
@@ -509,17 +511,23 @@ impl Drive {
 
     /// CHECK POWER MODE, then REQUEST SENSE where that brings nothing.
     fn ask_power(&mut self) -> Result<PowerState, DriveError> {
-        let reply = match self.ata_registers("CHECK POWER MODE", Taskfile::check_power_mode()) {
+        let reply = match self.ata_registers(detect::CHECK_POWER_MODE, Taskfile::check_power_mode()) {
             Ok(reply) => reply.registers.count,
             Err(DriveError::Bridge(BridgeError::Failed { .. }) | DriveError::Avoided { .. }) => None,
             Err(error) => return Err(error),
         };
         match reply.map(|count| PowerState::from_power_mode(PowerMode::from_count(count))) {
             Some(state) if state != PowerState::Unknown => Ok(state),
-            _ => Ok(detect::request_sense_power(
-                &mut *self.transport,
-                self.options.timeout,
-            )?),
+            _ => self.ask_sense_power(),
+        }
+    }
+
+    /// REQUEST SENSE; unknown where it is left out because it harmed the bridge.
+    fn ask_sense_power(&mut self) -> Result<PowerState, DriveError> {
+        match self.scsi(detect::ask_sense(self.options.timeout)) {
+            Ok(completion) => Ok(detect::power_from_sense(completion)),
+            Err(DriveError::Avoided { .. }) => Ok(PowerState::Unknown),
+            Err(error) => Err(error),
         }
     }
 }

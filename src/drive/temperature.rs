@@ -262,7 +262,6 @@ impl Drive {
     /// # Errors
     /// Left asleep, no way through, no source with a value that can be believed, or the device failed.
     pub fn temperature(&mut self) -> Result<Temperature, DriveError> {
-        self.relock()?;
         self.gate_power()?;
         let mut temperature = Temperature::default();
         let order = match &self.access {

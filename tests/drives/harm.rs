@@ -1,5 +1,7 @@
 //! A probe that a bridge does not take well is the last one.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 
 /// Opens at a bridge whose first pass-through command ends badly; returns what it is remembered for.
@@ -227,4 +229,102 @@ fn a_command_that_hangs_later_is_left_out_by_the_next_run() {
         .filter(|w| w.starts_with("sct status"))
         .count();
     assert_eq!(asked, 1, "once in all: {:?}", dock.arrived());
+}
+
+fn timed_out(command: &Command) -> TransportError {
+    TransportError::TimedOut {
+        device: "test".to_owned(),
+        command: command.cdb.name(),
+        cdb: command.cdb,
+        timeout: command.timeout,
+        elapsed: command.timeout,
+    }
+}
+
+/// The question for the power state of what has no pass-through is a command like any other.
+#[test]
+fn a_stick_that_hangs_on_request_sense_is_not_asked_again() {
+    let (_dir, memory, options) = with_memory();
+    let dock = Dock::new("stick");
+    let hang = |command: &Command, answer: Result<Completion, TransportError>| match command.cdb.opcode() {
+        0x03 => Err(timed_out(command)),
+        _ => answer,
+    };
+    let open = || {
+        let habit = Habit::new(dock.plug(), hang);
+        Drive::from_transport(Box::new(habit), dock.facts.clone(), &options, Care::NoWake).expect("a stick")
+    };
+
+    let mut drive = open();
+    let error = refusal(drive.temp_report());
+    assert!(
+        matches!(error, DriveError::Harmed { remembered: true, .. }),
+        "{error}"
+    );
+    let before = dock.arrived_count();
+    for _ in 0..3 {
+        let error = refusal(drive.temp_report());
+        assert!(matches!(error, DriveError::HarmedBefore { .. }), "{error}");
+    }
+    assert_eq!(
+        dock.arrived_count(),
+        before,
+        "nothing more goes through this handle"
+    );
+    assert!(dock.remembered(&memory).avoid.contains_key("REQUEST SENSE"));
+
+    let error = refusal(open().temp_report());
+    assert!(matches!(error, DriveError::NoPassThrough { .. }), "{error}");
+    let asked = dock
+        .arrived_kinds()
+        .iter()
+        .filter(|k| *k == "request sense")
+        .count();
+    assert_eq!(asked, 1, "once in all: {:?}", dock.arrived());
+}
+
+/// What hung in the middle of a series is not the first command of the next run.
+#[test]
+fn a_question_for_the_power_state_that_hung_is_left_out_when_opening() {
+    for (spec, hung) in [
+        ("hdd", "check power mode"),
+        ("hdd,ckcond=ignore", "request sense"),
+    ] {
+        let (_dir, memory, options) = with_memory();
+        let dock = Dock::new(spec);
+        let harmful = Arc::new(AtomicBool::new(false));
+        let flag = harmful.clone();
+        let habit = move |command: &Command, answer: Result<Completion, TransportError>| {
+            let kind = word(command.cdb.as_bytes());
+            match flag.load(Ordering::Relaxed) {
+                true if kind.starts_with(hung) => Err(timed_out(command)),
+                // No registers this way either, so that REQUEST SENSE is asked.
+                true if kind.starts_with("return response information") => answer.map(|mut completion| {
+                    completion.data = Some(vec![0; 14]);
+                    completion
+                }),
+                _ => answer,
+            }
+        };
+        let open = || {
+            let plug = Box::new(Habit::new(dock.plug(), habit.clone()));
+            Drive::from_transport(plug, dock.facts.clone(), &options, Care::NoWake)
+        };
+        let mut drive = open().expect("a disk that is awake");
+        drive.temp_report().expect("a temperature");
+        dock.let_pass(Duration::from_secs(2));
+        harmful.store(true, Ordering::Relaxed);
+        let error = refusal(drive.temp_report());
+        assert!(
+            matches!(error, DriveError::Harmed { remembered: true, .. }),
+            "{hung}: {error}"
+        );
+        assert_eq!(dock.remembered(&memory).harmed_by, None);
+
+        let before = dock.arrived_kinds().len();
+        let _ = open().and_then(|mut drive| drive.temp_report());
+        let asked = dock.arrived_kinds().split_off(before);
+        assert!(!asked.iter().any(|k| k == hung), "{hung}: {asked:?}");
+        assert_eq!(dock.remembered(&memory).harmed_by, None, "{hung}");
+    }
 }
