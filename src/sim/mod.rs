@@ -16,6 +16,7 @@ mod media;
 mod profiles;
 mod rng;
 mod spec;
+pub mod usb;
 
 use std::sync::Arc;
 use std::time::Duration;
