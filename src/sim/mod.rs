@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use self::bridge::{Bridge, Fate, Inner};
+use self::bridge::{Answer, Bridge, Fate, Inner, Mishap};
 use self::buf::{byte, put8};
 use self::profiles::{Profile, SenseCap};
 use crate::sys::NodeFacts;
@@ -168,8 +168,17 @@ impl Target {
     /// Runs one command to its end on the virtual clock.
     pub fn command(&mut self, cdb: &[u8], data_out: &[u8], in_len_bytes: usize, timeout: Duration) -> Reply {
         let at = self.clock.now();
-        let (answer, elapsed) = self.bridge.execute(cdb, data_out, in_len_bytes, at);
-        let reply = match answer.fate {
+        let (answer, elapsed) = self.bridge.execute(cdb, data_out, Some(in_len_bytes), at);
+        let fate = match answer.mishap {
+            Some(Mishap::Replug) => Fate::Gone,
+            // The host's driver can only reset the device; nobody sees an answer.
+            Some(Mishap::WrongTag | Mishap::PhaseError | Mishap::Babble | Mishap::Hang) => Fate::NoAnswer,
+            // More to send than the host has room for is a phase error on BOT and a babble under UAS (USB BOT 1.0, "The
+            // Thirteen Cases", 2 and 7).
+            _ if answer.data.len() > in_len_bytes => Fate::NoAnswer,
+            Some(Mishap::Stall | Mishap::WrongResidue) | None => answer.fate,
+        };
+        let reply = match fate {
             Fate::Gone => Reply::Gone,
             Fate::Answered if elapsed <= timeout => {
                 self.clock.advance(elapsed);
@@ -186,6 +195,15 @@ impl Target {
                 Reply::TimedOut { elapsed }
             }
         };
+        let status = match &reply {
+            Reply::Answered { status, .. } => Some(*status),
+            Reply::TimedOut { .. } | Reply::Gone => None,
+        };
+        self.note(cdb, at, status);
+        reply
+    }
+
+    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>) {
         if self.log.len() >= LOG_LIMIT {
             self.log.drain(..LOG_LIMIT / 2);
             self.log_dropped += (LOG_LIMIT / 2) as u64;
@@ -193,12 +211,31 @@ impl Target {
         self.log.push(LogEntry {
             cdb: cdb.to_vec(),
             at,
-            status: match &reply {
-                Reply::Answered { status, .. } => Some(*status),
-                Reply::TimedOut { .. } | Reply::Gone => None,
-            },
+            status,
         });
-        reply
+    }
+
+    /// Runs one command that came over USB at `now`; the answer is due `elapsed` later. The target's clock does not run
+    /// ahead of what it is told: commands that come while another one runs wait for its end.
+    fn perform(
+        &mut self,
+        cdb: &[u8],
+        data_out: &[u8],
+        room: Option<usize>,
+        now: Duration,
+    ) -> (Answer, Duration) {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        let at = self.clock.now();
+        let (mut answer, elapsed) = self.bridge.execute(cdb, data_out, room, at);
+        self.clock.advance(elapsed);
+        if self.profile.bridge.sense_cap == SenseCap::Eighteen {
+            cut_sense(&mut answer.sense);
+        }
+        let status = (answer.fate == Fate::Answered
+            && !matches!(answer.mishap, Some(Mishap::Hang | Mishap::Replug)))
+        .then_some(answer.status);
+        self.note(cdb, at, status);
+        (answer, elapsed)
     }
 
     /// What the host's driver lets through of the sense data.
