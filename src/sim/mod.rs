@@ -23,9 +23,9 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use self::bridge::{Answer, Bridge, Fate, Inner, Mishap};
+use self::bridge::{Answer, Bridge, Fate, Inner, Mishap, Want};
 use self::buf::{byte, put8};
-use self::profiles::{Profile, SenseCap};
+use self::profiles::{EmptyDataIn, Profile, SenseCap, Unknown, UsbProfile};
 use crate::sys::NodeFacts;
 use crate::time::{Clock, VirtualClock};
 
@@ -215,15 +215,9 @@ impl Target {
         });
     }
 
-    /// Runs one command that came over USB at `now`; the answer is due `elapsed` later. The target's clock does not run
-    /// ahead of what it is told: commands that come while another one runs wait for its end.
-    fn perform(
-        &mut self,
-        cdb: &[u8],
-        data_out: &[u8],
-        room: Option<usize>,
-        now: Duration,
-    ) -> (Answer, Duration) {
+    /// Runs one command that came over USB at `now`, after those before it; the answer is due when the target's clock says
+    /// so afterwards.
+    fn perform(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>, now: Duration) -> Answer {
         self.clock.advance(now.saturating_sub(self.clock.now()));
         let at = self.clock.now();
         let (mut answer, elapsed) = self.bridge.execute(cdb, data_out, room, at);
@@ -235,7 +229,48 @@ impl Target {
             && !matches!(answer.mishap, Some(Mishap::Hang | Mishap::Replug)))
         .then_some(answer.status);
         self.note(cdb, at, status);
-        (answer, elapsed)
+        answer
+    }
+
+    /// The answer to a command for a logical unit that does not exist (SPC-4, "Incorrect logical unit selection").
+    fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
+        let at = self.clock.now();
+        let answer = self.bridge.no_such_unit(cdb);
+        self.note(cdb, at, Some(answer.status));
+        answer
+    }
+
+    /// The plug was pulled and put back: bridge and drive start anew.
+    fn power_cycle(&mut self, now: Duration) {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        self.bridge.power_cycle();
+    }
+
+    /// What enumeration tells.
+    fn usb(&self) -> &UsbProfile {
+        &self.profile.usb
+    }
+
+    /// Whether it has left the bus for good.
+    fn gone(&self) -> bool {
+        self.bridge.gone()
+    }
+
+    /// What a command wants of the data phase.
+    fn want(&self, cdb: &[u8]) -> Want {
+        self.bridge.want(cdb)
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    fn empty_data_in(&self) -> EmptyDataIn {
+        self.profile.bridge.empty_data_in
+    }
+
+    fn stalls_unknown(&self) -> bool {
+        self.profile.bridge.unknown == Unknown::Stall
     }
 
     /// What the host's driver lets through of the sense data.

@@ -8,7 +8,7 @@ pub mod sense;
 use std::time::Duration;
 
 use self::sense::Code;
-use super::buf::byte;
+use super::buf::{byte, put8};
 use super::drive::transfer::Flash;
 use super::drive::{AtaDrive, Registers, speed_model};
 use super::media::Media;
@@ -235,6 +235,28 @@ impl Bridge {
     /// Whether it has left the bus for good.
     pub fn gone(&self) -> bool {
         self.gone
+    }
+
+    /// Power was off and is on again.
+    pub fn power_cycle(&mut self) {
+        self.gone = false;
+        self.stopped = false;
+        self.doomed = false;
+        self.last = None;
+    }
+
+    /// The answer to a command for a logical unit that does not exist.
+    pub fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
+        match byte(cdb, 0) {
+            0x12 => {
+                let mut data = self.standard_inquiry();
+                put8(&mut data, 0, 0x7f);
+                data.truncate(usize::from(be16(cdb, 3).unwrap_or_default()));
+                Answer::good(data)
+            }
+            0xa0 => self.dispatch(cdb, &[], None),
+            _ => Answer::check(Code::NO_SUCH_UNIT),
+        }
     }
 
     /// Runs one command at `now`; returns the answer and what it took. `room` is what the host has room for, where the
