@@ -13,9 +13,10 @@ use std::ffi::{CString, c_char, c_int, c_long, c_short, c_ulong, c_void};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -85,8 +86,10 @@ fn serve() -> Outcome<()> {
         let answer = match request.kind {
             frame::RUN => run(&request),
             frame::DISKS => Ok(text(disks())),
-            frame::DMESG => Ok(text(kernel_log())),
-            frame::INSMOD => insert_module(&request.text(0), &request.text(1)).map(|()| text(String::new())),
+            frame::USB => Ok(text(usb_devices())),
+            frame::DMESG => kernel_log(request.number(0).unwrap_or(0)).map(text),
+            frame::INSMOD => load_module(&request).map(|()| text(String::new())),
+            frame::NETWORK => network(&request.text(0), &request.text(1)).map(|()| text(String::new())),
             frame::POWEROFF => return Ok(()),
             kind => Err(format!("unknown request {kind}")),
         };
@@ -191,10 +194,14 @@ fn disks_expected() -> usize {
 /// Scanning is asynchronous: waits until so many disks are there and the kernel has finished with each.
 fn wait_for_disks(expected: usize) -> usize {
     let until = Instant::now() + DISKS_WAIT;
+    let mut log = KernelLog::open().ok();
+    let mut attached = 0;
     loop {
         let found = disk_names();
         let scsi = found.iter().filter(|name| name.starts_with("sd")).count();
-        let settled = found.len() >= expected && kernel_log().matches("Attached SCSI disk").count() >= scsi;
+        let news = log.iter_mut().flatten();
+        attached += news.filter(|record| record.contains("] Attached SCSI ")).count();
+        let settled = found.len() >= expected && attached >= scsi;
         if settled || Instant::now() > until {
             return found.len();
         }
@@ -214,8 +221,8 @@ fn disk_names() -> Vec<String> {
     names
 }
 
-/// One line per disk: name, SCSI address (or `-`), then every serial that sysfs knows for it, separated by tabs. A USB disk has
-/// two, that of the bridge and that of the unit.
+/// One line per disk: name, SCSI address (or `-`), its directory in sysfs, then every serial that sysfs knows for it, separated by
+/// tabs. A USB disk has two, that of the bridge and that of the unit.
 fn disks() -> String {
     let mut lines = String::new();
     for name in disk_names() {
@@ -225,7 +232,8 @@ fn disks() -> String {
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         let scsi = address.split(':').count() == 4;
-        let _ = write!(lines, "{name}\t{}", if scsi { address } else { "-" });
+        let address = if scsi { address } else { "-" };
+        let _ = write!(lines, "{name}\t{address}\t{}", device.display());
         let mut serials = Vec::new();
         if let Ok(page) = fs::read(device.join("vpd_pg80")) {
             serials.push(
@@ -245,6 +253,61 @@ fn disks() -> String {
         }
         for serial in serials {
             let _ = write!(lines, "\t{serial}");
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// One line per USB device that is no root hub: its directory in sysfs, `vid:pid`, speed in Mbit/s, bus and device number, then
+/// for each interface of the present configuration `class/subclass/protocol=driver`, separated by tabs.
+fn usb_devices() -> String {
+    let mut lines = String::new();
+    let entries = fs::read_dir("/sys/bus/usb/devices")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    let name = |path: &Path| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    let word = |path: &Path, what: &str| {
+        let text = fs::read_to_string(path.join(what)).unwrap_or_default();
+        text.trim().to_owned()
+    };
+    for path in &paths {
+        let device = name(path);
+        // 1-2 and 1-2.3 are devices, 1-2:1.0 is an interface, usb1 a root hub.
+        if device.contains(':') || !device.contains('-') {
+            continue;
+        }
+        let _ = write!(
+            lines,
+            "{}\t{}:{}\t{}\t{}:{}",
+            fs::canonicalize(path).unwrap_or_default().display(),
+            word(path, "idVendor"),
+            word(path, "idProduct"),
+            word(path, "speed"),
+            word(path, "busnum"),
+            word(path, "devnum"),
+        );
+        for interface in &paths {
+            if !name(interface).starts_with(&format!("{device}:")) {
+                continue;
+            }
+            let driver = fs::read_link(interface.join("driver")).unwrap_or_default();
+            let _ = write!(
+                lines,
+                "\t{}/{}/{}={}",
+                word(interface, "bInterfaceClass"),
+                word(interface, "bInterfaceSubClass"),
+                word(interface, "bInterfaceProtocol"),
+                name(&driver)
+            );
         }
         lines.push('\n');
     }
@@ -482,19 +545,102 @@ fn insert_module(path: &str, parameters: &str) -> Outcome<()> {
     }
 }
 
-/// Everything in the kernel's ring buffer, as `dmesg --raw` prints it.
-fn kernel_log() -> String {
-    let mut bytes = vec![0_u8; 2 << 20];
-    // SAFETY: the pointer and the length are those of `bytes`.
-    let len = unsafe {
-        klogctl(
-            SYSLOG_ACTION_READ_ALL,
-            bytes.as_mut_ptr().cast(),
-            bytes.len() as c_int,
-        )
-    };
-    bytes.truncate(usize::try_from(len).unwrap_or(0));
-    String::from_utf8_lossy(&bytes).into_owned()
+/// A module that is there already is not read again. (One that is built in has no file either, and is not asked for.)
+fn load_module(request: &Message) -> Outcome<()> {
+    let loaded = Path::new("/sys/module").join(request.text(0));
+    if loaded.exists() {
+        return Ok(());
+    }
+    insert_module(&request.text(1), &request.text(2))
+}
+
+/// The records of the kernel's log from this sequence number on, a line each: `level,sequence,microseconds,flags;text`, in
+/// which what cannot be printed is written `\xHH`.
+fn kernel_log(from: u64) -> Outcome<String> {
+    let sequence = |record: &str| record.split(',').nth(1)?.parse::<u64>().ok();
+    Ok(KernelLog::open()?
+        .filter(|record| sequence(record).is_some_and(|number| number >= from))
+        .fold(String::new(), |lines, record| lines + &record + "\n"))
+}
+
+/// The kernel's log, record by record, up to the last there is; later more.
+struct KernelLog {
+    file: File,
+}
+
+impl KernelLog {
+    fn open() -> Outcome<Self> {
+        let path = "/dev/kmsg";
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(O_NONBLOCK)
+            .open(path)
+            .map_err(|error| format!("{path}: {error}"))?;
+        Ok(Self { file })
+    }
+}
+
+impl Iterator for KernelLog {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut record = [0; 8192];
+        loop {
+            match self.file.read(&mut record) {
+                Ok(len) => {
+                    // Behind the first line stands of which device it speaks.
+                    let text = String::from_utf8_lossy(record.get(..len)?).into_owned();
+                    return Some(text.lines().next()?.to_owned());
+                }
+                // The next record was overwritten before it was read.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Gives the loopback device and the network card addresses, and switches them on.
+fn network(address: &str, mask: &str) -> Outcome<()> {
+    let names = fs::read_dir("/sys/class/net").map_err(|error| format!("/sys/class/net: {error}"))?;
+    let card = names
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .find(|name| name != "lo")
+        .ok_or("there is no network card")?;
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(|error| format!("a socket: {error}"))?;
+    for (name, address, mask) in [("lo", "127.0.0.1", "255.0.0.0"), (&card, address, mask)] {
+        let socket_address = |text: &str| {
+            let address: Ipv4Addr = text.parse().map_err(|_| format!("{text:?} is no IPv4 address"))?;
+            let mut bytes = [0; 16];
+            bytes[0] = AF_INET;
+            bytes[4..8].copy_from_slice(&address.octets());
+            Ok::<_, String>(bytes)
+        };
+        let mut flags = [0; 16];
+        flags[0] = IFF_UP;
+        let steps = [
+            (SIOCSIFADDR, socket_address(address)?),
+            (SIOCSIFNETMASK, socket_address(mask)?),
+            (SIOCSIFFLAGS, flags),
+        ];
+        for (request, value) in steps {
+            let mut ask = InterfaceRequest {
+                name: [0; 16],
+                value,
+                rest: [0; 8],
+            };
+            let room = ask.name.get_mut(..name.len()).filter(|room| room.len() < 16);
+            room.ok_or("a name that is too long")?
+                .copy_from_slice(name.as_bytes());
+            // SAFETY: the three requests read a `struct ifreq`, whose size and layout `ask` has, and which outlives the call.
+            let failed = unsafe { ioctl(socket.as_raw_fd(), request, &raw const ask) };
+            if failed != 0 {
+                return Err(format!("network card {name}: {}", io::Error::last_os_error()));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn power_off() -> ! {
@@ -507,7 +653,12 @@ const POLLHUP: c_short = 0x10;
 const SIGKILL: c_int = 9;
 const MS_RDONLY: c_ulong = 1;
 const SYS_FINIT_MODULE: c_long = 313;
-const SYSLOG_ACTION_READ_ALL: c_int = 3;
+const O_NONBLOCK: c_int = 0o4000;
+const AF_INET: u8 = 2;
+const IFF_UP: u8 = 1;
+const SIOCSIFFLAGS: c_ulong = 0x8914;
+const SIOCSIFADDR: c_ulong = 0x8916;
+const SIOCSIFNETMASK: c_ulong = 0x891c;
 const RB_POWER_OFF: c_int = 0x4321_fedc;
 
 /// `struct pollfd`.
@@ -517,6 +668,16 @@ struct PollFd {
     events: c_short,
     revents: c_short,
 }
+
+/// `struct ifreq`: a name, then what the request wants, of which a socket address is the longest that is needed here.
+#[repr(C, align(8))]
+struct InterfaceRequest {
+    name: [u8; 16],
+    value: [u8; 16],
+    rest: [u8; 8],
+}
+
+const _: () = assert!(size_of::<InterfaceRequest>() == 40);
 
 /// `struct rusage`: two times and fourteen counters that nobody here needs.
 #[repr(C)]
@@ -539,7 +700,7 @@ unsafe extern "C" {
         data: *const c_void,
     ) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
-    fn klogctl(action: c_int, buffer: *mut c_char, len: c_int) -> c_int;
+    fn ioctl(fd: c_int, request: c_ulong, ...) -> c_int;
     fn reboot(how: c_int) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout_ms: c_int) -> c_int;
     fn kill(pid: c_int, signal: c_int) -> c_int;

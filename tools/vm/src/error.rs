@@ -81,6 +81,24 @@ pub enum Error {
         /// The end of the guest's console.
         console: String,
     },
+    /// Something did not come about in time, while guest and server are well.
+    NotSo {
+        /// What was waited for.
+        what: String,
+        /// For how long.
+        after: Duration,
+        /// What the guest's kernel and the server said meanwhile.
+        details: String,
+    },
+    /// The program that serves a device has ended without being asked to.
+    ServerEnded {
+        /// Profile and options.
+        spec: String,
+        /// Exit status in words.
+        status: String,
+        /// What it wrote.
+        output: String,
+    },
     /// An argument that makes no sense.
     Usage(String),
     /// An answer that the protocol does not know.
@@ -140,6 +158,10 @@ impl fmt::Display for Error {
                 found,
                 console,
             } => write!(f, "{found} of {wanted} disks came up\n{console}"),
+            Self::NotSo { what, after, details } => write!(f, "not so after {after:.1?}: {what}\n{details}"),
+            Self::ServerEnded { spec, status, output } => {
+                write!(f, "the server of {spec} ended with {status}\n{output}")
+            }
             Self::Usage(why) => f.write_str(why),
             Self::Protocol(why) => write!(f, "guest protocol: {why}"),
         }

@@ -15,16 +15,20 @@ pub const RUN: u8 = 2;
 pub const DONE: u8 = 3;
 /// Host to guest: which disks are there? No fields.
 pub const DISKS: u8 = 4;
-/// Host to guest: the kernel's log, please. No fields.
+/// Host to guest: the kernel's log, please. One field: the sequence number of the first record that is wanted.
 pub const DMESG: u8 = 5;
-/// Host to guest: load a module. Fields: path in the guest, parameters.
+/// Host to guest: load a module, if it is not there. Fields: its name, path in the guest, parameters.
 pub const INSMOD: u8 = 6;
 /// Host to guest: power off. No fields, and no answer but the end of QEMU.
 pub const POWEROFF: u8 = 7;
-/// Guest to host: the answer to [`DISKS`], [`DMESG`] and [`INSMOD`]. One field, text.
+/// Guest to host: the answer to every request for which no other is named. One field, text.
 pub const TEXT: u8 = 8;
 /// Guest to host: the request could not be carried out. One field, why.
 pub const FAILED: u8 = 9;
+/// Host to guest: which USB devices are there? No fields.
+pub const USB: u8 = 10;
+/// Host to guest: bring the network up. Fields: our IPv4 address, its mask.
+pub const NETWORK: u8 = 11;
 
 /// A field longer than this is taken for a broken stream.
 const MAX_FIELD_BYTES: usize = 512 << 20;

@@ -1,14 +1,19 @@
 //! A running guest: commands in, output out.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::frame::{self, Message};
-use crate::vm::{Qemu, tail};
+use crate::modules::{Tree, module_name};
+use crate::served::Slot;
+use crate::setup::Kernel;
+use crate::vm::{Qemu, Scratch, tail};
 
 /// Beyond a command's own time-out: the guest may need this long to kill it and answer. A command stuck in SG_IO dies only
 /// when the kernel has given up on the device.
@@ -22,6 +27,27 @@ pub struct Guest {
     release: String,
     boot_time: Duration,
     guest_time: (Duration, Duration),
+    equipment: Equipment,
+    /// Number that the next kernel message will have, as far as is known.
+    next_message: Cell<u64>,
+    /// Number of the first kernel message that [`Self::dmesg_new`] has not shown.
+    first_new_message: Cell<u64>,
+}
+
+/// What a guest has beside QEMU and the port.
+pub(crate) struct Equipment {
+    pub kernel: Kernel,
+    pub tree: OnceCell<Tree>,
+    /// What serves devices, if it was told.
+    pub program: Option<PathBuf>,
+    pub slots: Vec<Slot>,
+    pub network: bool,
+    /// Where sockets and logs go, if there are slots or a network.
+    pub files: Option<Scratch>,
+    /// Devices served so far.
+    pub served_count: Cell<u32>,
+    /// Names in sysfs of devices that came by USB/IP.
+    pub imported: RefCell<Vec<String>>,
 }
 
 struct Inner {
@@ -69,18 +95,64 @@ pub struct GuestDisk {
     pub address: Option<String>,
     /// The serials that the kernel has for it: of the unit, of the USB bridge.
     pub serials: Vec<String>,
+    /// The directory of its device in the guest's sysfs, with the way through buses and ports.
+    pub sysfs: String,
 }
 
 impl GuestDisk {
+    /// The node without its directory: `sda`.
+    pub fn name(&self) -> &str {
+        self.node.trim_start_matches("/dev/")
+    }
+
     /// The number of the SCSI host.
     pub fn host(&self) -> Option<u64> {
         self.address.as_deref()?.split(':').next()?.parse().ok()
     }
 }
 
+/// A USB device as the guest's kernel knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsbDevice {
+    /// Its directory in the guest's sysfs.
+    pub sysfs: String,
+    /// idVendor and idProduct.
+    pub ids: (u16, u16),
+    /// Speed of the link; 480 is high speed, 5000 super speed.
+    pub mbit_per_s: u32,
+    /// Number of the bus and of the device on it, as `lsusb -s` wants them.
+    pub address: (u32, u32),
+    /// Interfaces of the present configuration; none before it is configured.
+    pub interfaces: Vec<UsbInterface>,
+}
+
+/// One interface in its present setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsbInterface {
+    /// bInterfaceClass, bInterfaceSubClass, bInterfaceProtocol.
+    pub class: (u8, u8, u8),
+    /// The driver that has it.
+    pub driver: Option<String>,
+}
+
+impl UsbDevice {
+    /// Its name in sysfs: bus and ports, `2-3`.
+    pub fn name(&self) -> &str {
+        self.sysfs.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The driver of the first mass storage interface.
+    pub fn storage_driver(&self) -> Option<&str> {
+        let is_storage = |interface: &&UsbInterface| interface.class.0 == 8;
+        self.interfaces.iter().find(is_storage)?.driver.as_deref()
+    }
+}
+
 /// A line of the kernel's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelMessage {
+    /// Its number, which grows by one from message to message.
+    pub sequence: u64,
     /// Severity: 3 is an error, 4 a warning, 6 news. A number, not a word, since lower is worse.
     pub level: u8,
     /// Without time stamp.
@@ -94,6 +166,7 @@ impl Guest {
         port: UnixStream,
         timeout: Duration,
         started: Instant,
+        equipment: Equipment,
     ) -> Result<(Self, Message), Error> {
         let mut inner = Inner {
             qemu,
@@ -107,6 +180,9 @@ impl Guest {
             release: hello.text(0),
             boot_time: started.elapsed(),
             guest_time: (us(2), us(3)),
+            equipment,
+            next_message: Cell::new(0),
+            first_new_message: Cell::new(0),
         };
         Ok((guest, hello))
     }
@@ -220,23 +296,109 @@ impl Guest {
             })
     }
 
+    /// The USB devices, root hubs left out.
+    pub fn usb_devices(&self) -> Result<Vec<UsbDevice>, Error> {
+        let listing = self
+            .ask(
+                &Message::new(frame::USB, [""; 0]),
+                SHORT,
+                "the list of USB devices",
+            )?
+            .text(0);
+        Ok(listing.lines().filter_map(parse_usb_device).collect())
+    }
+
     /// The kernel's log.
     pub fn dmesg(&self) -> Result<Vec<KernelMessage>, Error> {
-        let log = self
-            .ask(&Message::new(frame::DMESG, [""; 0]), SHORT, "the kernel's log")?
-            .text(0);
-        Ok(log.lines().filter_map(parse_kernel_message).collect())
+        self.dmesg_since(0)
+    }
+
+    /// The kernel's messages from this number on, which [`Self::kernel_mark`] may have given.
+    pub fn dmesg_since(&self, mark: u64) -> Result<Vec<KernelMessage>, Error> {
+        let request = Message::new(frame::DMESG, [mark.to_string()]);
+        let log = self.ask(&request, SHORT, "the kernel's log")?.text(0);
+        let messages: Vec<KernelMessage> = log.lines().filter_map(parse_kernel_message).collect();
+        if let Some(last) = messages.last() {
+            self.next_message
+                .set(self.next_message.get().max(last.sequence + 1));
+        }
+        Ok(messages)
+    }
+
+    /// The kernel's messages since the last call of this; the first gives all.
+    pub fn dmesg_new(&self) -> Result<Vec<KernelMessage>, Error> {
+        let messages = self.dmesg_since(self.first_new_message.get())?;
+        if let Some(last) = messages.last() {
+            self.first_new_message.set(last.sequence + 1);
+        }
+        Ok(messages)
+    }
+
+    /// The number that the kernel's next message will have.
+    pub fn kernel_mark(&self) -> Result<u64, Error> {
+        self.dmesg_since(self.next_message.get())?;
+        Ok(self.next_message.get())
+    }
+
+    /// Loads a module of the guest's kernel with those it depends on: `drivetemp`, `scsi_debug dev_size_mb=8`. What is there
+    /// already, or is built in, is left as it is.
+    pub fn load_module(&self, name_and_parameters: &str) -> Result<(), Error> {
+        let (name, parameters) = name_and_parameters
+            .split_once(' ')
+            .unwrap_or((name_and_parameters, ""));
+        let tree = match self.equipment.tree.get() {
+            Some(tree) => tree,
+            None => {
+                let tree = Tree::open(&self.equipment.kernel.modules)?;
+                self.equipment.tree.get_or_init(|| tree)
+            }
+        };
+        let closure = tree.closure(name, &mut BTreeSet::new())?;
+        let count = closure.len();
+        for (index, module) in closure.into_iter().enumerate() {
+            let parameters = if index + 1 == count { parameters } else { "" };
+            if module.is_packed {
+                // The guest's kernel wants it unpacked.
+                let scratch = Scratch::new()?;
+                let file = scratch.path(&format!("{}.ko", module.name));
+                fs::write(&file, &module.bytes).map_err(Error::io(format!("writing {}", file.display())))?;
+                self.insert_module(&file, parameters)?;
+            } else {
+                self.insert_module(&module.path, parameters)?;
+            }
+        }
+        Ok(())
     }
 
     /// Loads a module from a file of the host.
     pub fn insert_module(&self, file: &Path, parameters: &str) -> Result<(), Error> {
         let path = Self::host_path(file);
+        let name = module_name(file).ok_or_else(|| Error::Usage(format!("{path} is no module")))?;
         self.ask(
-            &Message::new(frame::INSMOD, [path.as_str(), parameters]),
+            &Message::new(frame::INSMOD, [name.as_str(), path.as_str(), parameters]),
             SHORT,
             &path,
         )
         .map(drop)
+    }
+
+    /// Gives the network card its address.
+    pub(crate) fn bring_network_up(&self) -> Result<(), Error> {
+        self.load_module("virtio_net")?;
+        let request = Message::new(frame::NETWORK, ["10.0.2.15", "255.255.255.0"]);
+        self.ask(&request, SHORT, "the network").map(drop)
+    }
+
+    /// Removes files that QEMU has open by now: all, or all but the sockets of slots.
+    pub(crate) fn forget_files(&mut self, keep_slots: bool) {
+        match &self.equipment.files {
+            Some(files) if keep_slots => files.keep_slots(),
+            _ => self.equipment.files = None,
+        }
+    }
+
+    pub(crate) fn equipment(&self) -> &Equipment {
+        &self.equipment
     }
 
     /// How a file of the host is called in the guest. (The host's own names work as well, but for what is in `/tmp`, `/run`,
@@ -252,6 +414,11 @@ impl Guest {
     /// Everything on the guest's console so far.
     pub fn console(&self) -> String {
         self.inner.borrow().qemu.console()
+    }
+
+    /// Everything that QEMU has said so far.
+    pub fn emulator_messages(&self) -> String {
+        self.inner.borrow().qemu.messages()
     }
 
     /// Switches the guest off and waits for QEMU's end.
@@ -338,7 +505,7 @@ impl Read for BeforeDeadline<'_> {
     }
 }
 
-/// `sda<TAB>2:0:0:0<TAB>SERIAL<TAB>SERIAL`, with `-` for no address.
+/// `sda<TAB>2:0:0:0<TAB>/sys/devices/...<TAB>SERIAL<TAB>SERIAL`, with `-` for no address.
 fn parse_disk(line: &str) -> Option<GuestDisk> {
     let mut words = line.split('\t');
     let node = format!("/dev/{}", words.next()?);
@@ -346,18 +513,68 @@ fn parse_disk(line: &str) -> Option<GuestDisk> {
     Some(GuestDisk {
         node,
         address: (address != "-").then(|| address.to_owned()),
+        sysfs: words.next()?.to_owned(),
         serials: words.map(str::to_owned).collect(),
     })
 }
 
-/// `<6>[    1.234567] text`; the number holds the facility above its lowest three bits.
-fn parse_kernel_message(line: &str) -> Option<KernelMessage> {
-    let (level, rest) = line.strip_prefix('<')?.split_once('>')?;
-    let (_, text) = rest.split_once("] ")?;
-    Some(KernelMessage {
-        level: (level.parse::<u32>().ok()? & 7) as u8,
-        text: text.to_owned(),
+/// `/sys/devices/...<TAB>174c:55aa<TAB>5000<TAB>2:7<TAB>08/06/62=uas`, with as many interfaces as there are.
+fn parse_usb_device(line: &str) -> Option<UsbDevice> {
+    let mut words = line.split('\t');
+    let sysfs = words.next()?.to_owned();
+    let (vid, pid) = words.next()?.split_once(':')?;
+    let speed = words.next()?;
+    let (bus, device) = words.next()?.split_once(':')?;
+    let interface = |word: &str| {
+        let (class, driver) = word.split_once('=')?;
+        let mut class = class.split('/').map(|byte| u8::from_str_radix(byte, 16).ok());
+        Some(UsbInterface {
+            class: (class.next()??, class.next()??, class.next()??),
+            driver: (!driver.is_empty()).then(|| driver.to_owned()),
+        })
+    };
+    Some(UsbDevice {
+        sysfs,
+        ids: (
+            u16::from_str_radix(vid, 16).ok()?,
+            u16::from_str_radix(pid, 16).ok()?,
+        ),
+        // Low speed is 1.5.
+        mbit_per_s: speed.split('.').next()?.parse().ok()?,
+        address: (bus.parse().ok()?, device.parse().ok()?),
+        interfaces: words.filter_map(interface).collect(),
     })
+}
+
+/// `6,339,5140900,-;text`; the first number holds the facility above its lowest three bits, the second is the message's own.
+fn parse_kernel_message(line: &str) -> Option<KernelMessage> {
+    let (head, text) = line.split_once(';')?;
+    let mut numbers = head.split(',');
+    Some(KernelMessage {
+        level: (numbers.next()?.parse::<u32>().ok()? & 7) as u8,
+        sequence: numbers.next()?.parse().ok()?,
+        text: unescape(text),
+    })
+}
+
+/// The kernel writes what cannot be printed, and a backslash, as `\xHH`.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let escaped = after
+            .strip_prefix(b"x")
+            .filter(|_| byte == b'\\')
+            .and_then(|hex| std::str::from_utf8(hex.get(..2)?).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() {
+            after.get(3..).unwrap_or_default()
+        } else {
+            after
+        };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -366,19 +583,36 @@ mod tests {
 
     #[test]
     fn a_disk_line_is_taken_apart() {
-        let disk = parse_disk("sdb\t6:0:0:1\tU 1\tB2").unwrap();
+        let disk = parse_disk("sdb\t6:0:0:1\t/sys/devices/x\tU 1\tB2").unwrap();
         assert_eq!((disk.node.as_str(), disk.host()), ("/dev/sdb", Some(6)));
+        assert_eq!((disk.name(), disk.sysfs.as_str()), ("sdb", "/sys/devices/x"));
         assert_eq!(disk.serials, ["U 1", "B2"]);
-        let nvme = parse_disk("nvme0n1\t-\tN").unwrap();
+        let nvme = parse_disk("nvme0n1\t-\t/sys/devices/y\tN").unwrap();
         assert_eq!((nvme.address, nvme.serials), (None, vec!["N".to_owned()]));
     }
 
     #[test]
     fn a_kernel_line_loses_facility_and_time() {
-        let message = parse_kernel_message("<12>[    3.141592] sd 0:0:0:0: [sda] text").unwrap();
-        assert_eq!(message.level, 4);
-        assert_eq!(message.text, "sd 0:0:0:0: [sda] text");
+        let message = parse_kernel_message("12,339,3141592,-;sd 0:0:0:0: [sda] a;b\\x5cc").unwrap();
+        assert_eq!((message.level, message.sequence), (4, 339));
+        assert_eq!(message.text, "sd 0:0:0:0: [sda] a;b\\c");
         assert_eq!(parse_kernel_message("nothing"), None);
+        assert_eq!(unescape("\\xc3\\xa4 \\x \\"), "\u{e4} \\x \\");
+    }
+
+    #[test]
+    fn a_usb_device_line_is_taken_apart() {
+        let line =
+            "/sys/devices/pci0000:00/0000:00:1d.0/usb2/2-3\t174c:55aa\t5000\t2:7\t08/06/62=uas\t03/00/00=";
+        let device = parse_usb_device(line).unwrap();
+        assert_eq!((device.name(), device.ids), ("2-3", (0x174c, 0x55aa)));
+        assert_eq!((device.mbit_per_s, device.address), (5000, (2, 7)));
+        assert_eq!(device.storage_driver(), Some("uas"));
+        assert_eq!(device.interfaces.len(), 2);
+        assert_eq!(device.interfaces[1].driver, None);
+        // Not configured yet.
+        let early = parse_usb_device("/sys/x/1-1\t0951:1666\t1.5\t1:2").unwrap();
+        assert_eq!((early.mbit_per_s, early.storage_driver()), (1, None));
     }
 
     #[test]

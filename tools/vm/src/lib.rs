@@ -14,6 +14,22 @@
 //! # }
 //! ```
 //!
+//! Devices that the `drivethru` program simulates are plugged in while the guest runs:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use drivethru_vm::{Served, Vm};
+//!
+//! # fn main() -> Result<(), drivethru_vm::Error> {
+//! let guest = Vm::builder().usb_slots(4).program("target/debug/drivethru").boot()?;
+//! let device = guest.attach(&Served::profile("ssd,temp=50"))?;
+//! let disk = device.wait_for_disk(Duration::from_secs(10))?;
+//! guest.run(&format!("smartctl -d sat -i {}", disk.node), Duration::from_secs(20))?;
+//! println!("{:?} {:?}", device.driver()?, device.log()?);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The guest sees the host's root read-only, so that every program and library of the host is there; a file of the host is
 //! named by [`Guest::host_path`]. What is missing on this machine is reported as [`Error::Unavailable`], which a test must
 //! count as skipped; [`setup::setup`] provides it.
@@ -25,10 +41,12 @@ mod frame;
 mod guest;
 mod initrd;
 mod modules;
+mod served;
 pub mod setup;
 mod vm;
 
 pub use disk::{Disk, DiskKind};
 pub use error::Error;
-pub use guest::{Guest, GuestDisk, KernelMessage, Output};
+pub use guest::{Guest, GuestDisk, KernelMessage, Output, UsbDevice, UsbInterface};
+pub use served::{Served, ServedDevice, Way, default_program};
 pub use vm::{Builder, Vm};

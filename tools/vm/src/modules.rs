@@ -112,7 +112,12 @@ impl Tree {
         for dependency in depends(&bytes) {
             found.extend(self.closure(&dependency, done)?);
         }
-        found.push(Module { name, bytes });
+        found.push(Module {
+            name,
+            bytes,
+            path: path.clone(),
+            is_packed: is_packed(path),
+        });
         Ok(found)
     }
 
@@ -123,10 +128,14 @@ impl Tree {
     }
 }
 
-/// A module, uncompressed.
+/// A module.
 pub struct Module {
     pub name: String,
+    /// Its content, unpacked.
     pub bytes: Vec<u8>,
+    pub path: PathBuf,
+    /// Whether the file is a compressed one.
+    pub is_packed: bool,
 }
 
 fn normal(name: &str) -> String {
@@ -134,15 +143,19 @@ fn normal(name: &str) -> String {
 }
 
 /// `kernel/drivers/usb/storage/usb-storage.ko` or `.ko.xz`: `usb_storage`.
-fn module_name(path: &Path) -> Option<String> {
+pub fn module_name(path: &Path) -> Option<String> {
     let file = path.file_name()?.to_str()?;
     let stem = file.strip_suffix(".ko").or_else(|| file.strip_suffix(".ko.xz"))?;
     Some(normal(stem))
 }
 
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "xz")
+}
+
 fn content(path: &Path) -> Result<Vec<u8>, Error> {
     let fail = || Error::io(format!("reading {}", path.display()));
-    if path.extension().is_some_and(|extension| extension == "xz") {
+    if is_packed(path) {
         let run = Command::new("xz").arg("-dc").arg(path).output().map_err(fail())?;
         if !run.status.success() {
             return Err(Error::Setup {

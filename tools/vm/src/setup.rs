@@ -14,13 +14,22 @@ use crate::error::Error;
 
 /// The package that depends on the current kernel.
 const KERNEL_METAPACKAGE: &str = "linux-image-amd64";
-/// Programs that are called, and the packages that have them. The last three are what the guest's checks compare with.
+/// Programs that every guest needs, and the packages that have them. The last three are what the guest's checks compare with.
 const PROGRAMS: &[(&str, &str)] = &[
     (QEMU, "qemu-system-x86"),
     ("xz", "xz-utils"),
     ("smartctl", "smartmontools"),
     ("hdparm", "hdparm"),
     ("sg_inq", "sg3-utils"),
+];
+/// Programs that some checks need. A guest boots without them, and [`require`] tells who lacks them.
+const MORE_PROGRAMS: &[(&str, &str)] = &[
+    ("lsusb", "usbutils"),
+    ("usbip", "usbip"),
+    ("fio", "fio"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.vfat", "dosfstools"),
+    ("mkfs.exfat", "exfatprogs"),
 ];
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
@@ -77,6 +86,25 @@ pub fn cache_dir() -> Result<PathBuf, Error> {
 /// The kernel that an earlier [`setup`] has left, the newest if there are several. Nothing is fetched or installed.
 pub fn installed() -> Result<Kernel, Error> {
     look("; try: cargo run --manifest-path tools/vm/Cargo.toml -- setup")
+}
+
+/// Whether a program is there that not every guest needs.
+///
+/// # Errors
+/// [`Error::Unavailable`], with the package that [`setup`] installs where it can.
+pub fn require(program: &str) -> Result<(), Error> {
+    if which(program).is_some() {
+        return Ok(());
+    }
+    let known = PROGRAMS.iter().chain(MORE_PROGRAMS);
+    let package = known
+        .filter(|(name, _)| *name == program)
+        .map(|(_, package)| format!(" (package {package})"))
+        .next();
+    Err(Error::Unavailable(format!(
+        "{program} is not installed{}",
+        package.unwrap_or_default()
+    )))
 }
 
 /// What is there; `hint` ends the complaint if something is not.
@@ -136,25 +164,16 @@ fn provide(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
     }
     let root = run_text(Command::new("id").arg("-u"))?.trim() == "0";
     let mut lists = Lists { may_update: root };
-    let missing: Vec<&str> = PROGRAMS
-        .iter()
-        .filter(|(program, _)| which(program).is_none())
-        .map(|(_, package)| *package)
-        .collect();
+    let missing = missing(PROGRAMS);
     if !missing.is_empty() {
         if !root {
-            return Err(Error::Unavailable(format!(
-                "not installed, and only root can: {}",
-                missing.join(" ")
-            )));
+            return Err(Error::Unavailable(only_root_can(&missing)));
         }
         say(&format!("installing {}", missing.join(" ")));
         lists.update(say);
-        apt(Command::new("apt-get")
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .args(["install", "-y", "--no-install-recommends"])
-            .args(&missing))?;
+        install(&missing)?;
     }
+    provide_more(root, &mut lists, say);
     let package = lists.retry(say, kernel_package)?;
     let release = package.trim_start_matches("linux-image-").to_owned();
 
@@ -178,6 +197,41 @@ fn provide(say: &mut dyn FnMut(&str)) -> Result<Kernel, Error> {
     let kernel = kernel?;
     say(&format!("kernel {release} is ready: {}", kernel.dir.display()));
     Ok(kernel)
+}
+
+/// What only some checks need; each for itself, and whatever comes of it, guests will boot.
+fn provide_more(root: bool, lists: &mut Lists, say: &mut dyn FnMut(&str)) {
+    let missing = missing(MORE_PROGRAMS);
+    if missing.is_empty() {
+        return;
+    }
+    if !root {
+        return say(&only_root_can(&missing));
+    }
+    for package in missing {
+        say(&format!("installing {package}"));
+        if let Err(error) = lists.retry(say, || install(&[package])) {
+            say(&error.to_string());
+        }
+    }
+}
+
+/// The packages of programs that are not there.
+fn missing(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
+    let missing = programs.iter().filter(|(program, _)| which(program).is_none());
+    missing.map(|(_, package)| *package).collect()
+}
+
+fn only_root_can(packages: &[&str]) -> String {
+    format!("not installed, and only root can: {}", packages.join(" "))
+}
+
+fn install(packages: &[&str]) -> Result<(), Error> {
+    apt(Command::new("apt-get")
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .args(["install", "-y", "--no-install-recommends"])
+        .args(packages))
+    .map(drop)
 }
 
 /// The package lists, which may be too old to name files that the servers still have.

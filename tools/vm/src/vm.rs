@@ -1,5 +1,6 @@
 //! Putting a guest together and booting it.
 
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
@@ -12,8 +13,9 @@ use std::time::{Duration, Instant};
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::frame;
-use crate::guest::Guest;
+use crate::guest::{Equipment, Guest};
 use crate::initrd::initrd;
+use crate::served::Slot;
 use crate::setup::{self, QEMU};
 
 /// The kernel's command line, without the number of disks.
@@ -21,10 +23,15 @@ const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet panic=-1 nokaslr mitigations
                                 random.trust_cpu=on log_buf_len=1M rdinit=/init";
 /// Names of directories for a guest's files start so; the process's number follows, then a count.
 const SCRATCH_PREFIX: &str = "drivethru-vm-";
+/// The sockets of slots, in that directory.
+const SLOT_PREFIX: &str = "slot";
 /// The SATA ports of the machine.
 const MAX_SATA_DISKS: usize = 6;
-/// The ports of the USB controller.
-const MAX_USB_DISKS: usize = 12;
+/// The ports of the USB controller, for disks and slots together.
+const USB_PORTS: usize = 15;
+/// Where the USB controller is on the PCI bus; QEMU's option names device and function only.
+pub(crate) const USB_CONTROLLER: &str = "0000:00:1d.0";
+const USB_CONTROLLER_OPTION: &str = "1d.0";
 
 /// Where guests come from.
 pub struct Vm;
@@ -43,6 +50,9 @@ pub struct Builder {
     memory_mib: u32,
     boot_timeout: Duration,
     qemu_arguments: Vec<String>,
+    usb_slots: usize,
+    network: bool,
+    program: Option<PathBuf>,
 }
 
 impl Default for Builder {
@@ -52,6 +62,9 @@ impl Default for Builder {
             memory_mib: 1024,
             boot_timeout: Duration::from_secs(120),
             qemu_arguments: Vec::new(),
+            usb_slots: 0,
+            network: false,
+            program: None,
         }
     }
 }
@@ -75,7 +88,26 @@ impl Builder {
         self
     }
 
-    /// More arguments for QEMU. The USB controller is called `xhci` there, its bus `xhci.0`; disks take its lowest ports.
+    /// USB ports for served devices ([`Guest::attach`]); none if not set.
+    pub fn usb_slots(mut self, count: usize) -> Self {
+        self.usb_slots = count;
+        self
+    }
+
+    /// Gives the guest a network, in which it is 10.0.2.15 and the host 10.0.2.2; served devices can come by USB/IP then.
+    pub fn network(mut self) -> Self {
+        self.network = true;
+        self
+    }
+
+    /// The `drivethru` program that serves devices; [`crate::default_program`] if not set.
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// More arguments for QEMU. The USB controller is called `xhci` there, its bus `xhci.0`; disks take its lowest ports, slots the
+    /// next ones.
     pub fn qemu_args<S: Into<String>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.qemu_arguments.extend(arguments.into_iter().map(Into::into));
         self
@@ -99,6 +131,14 @@ impl Builder {
         let console = create(&console_path)?;
         let stderr = create(&files.path("stderr"))?;
 
+        let slots = self.slots(&files);
+        let network = [
+            "-netdev",
+            "user,id=net,ipv6=off",
+            "-device",
+            "virtio-net-pci,netdev=net,romfile=",
+        ];
+        let network = self.network.then_some(network).into_iter().flatten();
         let mut command = Command::new(QEMU);
         command
             .args([
@@ -135,8 +175,13 @@ impl Builder {
                 "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             ])
             .args(["-device", "virtio-9p-pci,fsdev=root,mount_tag=hostroot"])
-            .args(["-device", "qemu-xhci,id=xhci,p2=12,p3=12"])
+            .args([
+                "-device",
+                &format!("qemu-xhci,id=xhci,addr={USB_CONTROLLER_OPTION},p2={USB_PORTS},p3={USB_PORTS}"),
+            ])
             .args(self.disk_args(&files)?)
+            .args(slots.iter().flat_map(slot_args))
+            .args(network)
             .args(&self.qemu_arguments);
         let (ours, theirs) = UnixStream::pair().map_err(Error::io("making a socket pair"))?;
         let child = command
@@ -152,9 +197,21 @@ impl Builder {
             stderr,
         };
 
-        let (guest, hello) = Guest::first_words(qemu, ours, self.boot_timeout, started)?;
-        // All the files are open by now, so that nothing stays behind even if this process is killed.
-        drop(files);
+        let equipment = Equipment {
+            kernel,
+            tree: OnceCell::new(),
+            program: self.program.clone(),
+            slots,
+            network: self.network,
+            files: Some(files),
+            served_count: Cell::new(0),
+            imported: RefCell::default(),
+        };
+        let serves = self.network || !equipment.slots.is_empty();
+        let (mut guest, hello) = Guest::first_words(qemu, ours, self.boot_timeout, started, equipment)?;
+        // All the files are open by now, so that nothing stays behind even if this process is killed; but sockets are opened by
+        // name each time.
+        guest.forget_files(serves);
         let found = hello
             .number(1)
             .and_then(|count| usize::try_from(count).ok())
@@ -172,7 +229,20 @@ impl Builder {
                 console: guest.console(),
             });
         }
+        if self.network {
+            guest.bring_network_up()?;
+        }
         Ok(guest)
+    }
+
+    fn slots(&self, files: &Scratch) -> Vec<Slot> {
+        let disks = self.disks.iter().filter(|disk| disk.kind.is_usb()).count();
+        let slot = |index| Slot {
+            socket: files.path(&format!("{SLOT_PREFIX}{index}")),
+            port: disks + index + 1,
+            taken: Cell::new(false),
+        };
+        (0..self.usb_slots).map(slot).collect()
     }
 
     fn disk_args(&self, files: &Scratch) -> Result<Vec<String>, Error> {
@@ -197,22 +267,35 @@ impl Builder {
             arguments.extend(disk.qemu_args(index, *port, &file));
             *port += 1;
         }
-        if sata > MAX_SATA_DISKS || usb > MAX_USB_DISKS {
+        usb += self.usb_slots;
+        if sata > MAX_SATA_DISKS || usb > USB_PORTS {
             return Err(Error::Usage(format!(
-                "a guest has room for {MAX_SATA_DISKS} SATA and {MAX_USB_DISKS} USB disks, not for {sata} and {usb}"
+                "a guest has room for {MAX_SATA_DISKS} SATA disks and {USB_PORTS} USB disks or slots, not for {sata} and {usb}"
             )));
         }
         Ok(arguments)
     }
 }
 
+/// QEMU listens on the slot's socket, and again when the peer has gone.
+fn slot_args(slot: &Slot) -> [String; 4] {
+    let Slot { socket, port, .. } = slot;
+    let socket = socket.display().to_string().replace(',', ",,");
+    [
+        "-chardev".to_owned(),
+        format!("socket,id=peer{port},path={socket},server=on,wait=off"),
+        "-device".to_owned(),
+        format!("usb-redir,id=slot{port},chardev=peer{port},bus=xhci.0,port={port}"),
+    ]
+}
+
 /// A directory for the files of one guest, removed when dropped.
-struct Scratch {
+pub(crate) struct Scratch {
     dir: PathBuf,
 }
 
 impl Scratch {
-    fn new() -> Result<Self, Error> {
+    pub fn new() -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         Self::sweep();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -235,7 +318,16 @@ impl Scratch {
         }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    /// Removes what is not the socket of a slot.
+    pub fn keep_slots(&self) {
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            if !entry.file_name().to_string_lossy().starts_with(SLOT_PREFIX) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 }
@@ -257,6 +349,11 @@ impl Qemu {
     /// Everything on the guest's console so far.
     pub fn console(&self) -> String {
         everything_in(&self.console)
+    }
+
+    /// Everything it has said itself.
+    pub fn messages(&self) -> String {
+        everything_in(&self.stderr)
     }
 
     /// Waits for its end up to that long.
@@ -284,7 +381,7 @@ impl Qemu {
         }
         Error::QemuExited {
             status: status.map_or("no exit status".to_owned(), |status| status.to_string()),
-            stderr: tail(&everything_in(&self.stderr)),
+            stderr: tail(&self.messages()),
             console: tail(&console),
         }
     }

@@ -16,6 +16,11 @@ const FAILED: i32 = 125;
 const OFFLINE: &str = "echo 'Temporary failure resolving deb.debian.org' >&2; exit 100";
 const NAMES_A_KERNEL: &str = "echo linux-image-amd64; echo '  Depends: linux-image-9.9.9-amd64'";
 
+/// Without these there is no guest.
+const NEEDED: [&str; 5] = ["qemu-system-x86_64", "xz", "smartctl", "hdparm", "sg_inq"];
+/// Without these there are only some things that it cannot do.
+const WELCOME: [&str; 6] = ["lsusb", "usbip", "fio", "mkfs.ext4", "mkfs.vfat", "mkfs.exfat"];
+
 /// One test at a time: a script that is still open for writing in a process just forked by another test cannot be run.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -33,7 +38,7 @@ impl Machine {
         fs::create_dir_all(dir.join("bin")).expect("a directory");
         fs::create_dir_all(dir.join("cache")).expect("a directory");
         let machine = Self { dir, _turn: turn };
-        for program in ["qemu-system-x86_64", "xz", "smartctl", "hdparm", "sg_inq"] {
+        for program in NEEDED.iter().chain(&WELCOME) {
             machine.program(program, "exit 0");
         }
         machine.program("id", "echo 0");
@@ -165,6 +170,23 @@ fn a_program_that_cannot_be_installed() {
         UNAVAILABLE,
         &["qemu-system-x86_64 is not installed", "only root can"],
     );
+}
+
+/// (The others are in `/usr/sbin`, where it is looked whatever `PATH` says.)
+#[test]
+fn programs_that_only_some_checks_need() {
+    let machine = Machine::new("no-fio");
+    machine.without("fio");
+    machine.without("lsusb");
+    machine.with_kernel("9.9.9-amd64");
+    machine.expect(
+        READY,
+        &["installing usbutils", "installing fio", "Temporary failure"],
+    );
+    assert!(machine.called("apt-get install -y --no-install-recommends usbutils"));
+    assert!(machine.called("apt-get install -y --no-install-recommends fio"));
+    machine.program("id", "echo 1000");
+    machine.expect(READY, &["only root can: usbutils fio"]);
 }
 
 #[test]
