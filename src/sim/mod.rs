@@ -12,9 +12,11 @@ mod buf;
 mod drive;
 mod facts;
 mod heat;
+mod live;
 mod media;
 mod profiles;
 mod rng;
+
 mod spec;
 pub mod usb;
 
@@ -88,6 +90,7 @@ pub struct Target {
     clock: Arc<VirtualClock>,
     log: Vec<LogEntry>,
     log_dropped: u64,
+    log_sink: live::LogSink,
     long_sense: bool,
 }
 
@@ -162,6 +165,7 @@ impl Target {
             clock: Arc::new(VirtualClock::new()),
             log: Vec::new(),
             log_dropped: 0,
+            log_sink: live::LogSink::default(),
         })
     }
 
@@ -186,11 +190,7 @@ impl Target {
                 Reply::TimedOut { elapsed }
             }
         };
-        if self.log.len() >= LOG_LIMIT {
-            self.log.drain(..LOG_LIMIT / 2);
-            self.log_dropped += (LOG_LIMIT / 2) as u64;
-        }
-        self.log.push(LogEntry {
+        self.note(LogEntry {
             cdb: cdb.to_vec(),
             at,
             status: match &reply {
@@ -199,6 +199,16 @@ impl Target {
             },
         });
         reply
+    }
+
+    /// The only door to the log: what comes here is in the log and in its sink.
+    fn note(&mut self, entry: LogEntry) {
+        if self.log.len() >= LOG_LIMIT {
+            self.log.drain(..LOG_LIMIT / 2);
+            self.log_dropped += (LOG_LIMIT / 2) as u64;
+        }
+        self.log_sink.write(&entry);
+        self.log.push(entry);
     }
 
     /// What the host's driver lets through of the sense data.
