@@ -16,7 +16,7 @@ mod live;
 mod media;
 mod profiles;
 mod rng;
-
+pub mod serve;
 mod spec;
 pub mod usb;
 
