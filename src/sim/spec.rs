@@ -1,25 +1,45 @@
 //! What follows `sim:`: a profile and options.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::SpecError;
 use super::drive::power::Mode;
-use super::profiles::{self, CkCond, Profile, Sat, SenseCap, SenseFormat};
+use super::media::{Reach, Setup, Store, Trimmed, WriteFault, Written};
+use super::profiles::{self, CkCond, DriveProfile, Profile, Sat, SenseCap, SenseFormat, TrimProfile};
+use super::rng::Rng;
 
 /// Options with what they do, in the order of their names.
 pub const OPTIONS: &[(&str, &str)] = &[
+    (
+        "amac",
+        "1: the drive limits its capacity by ACCESSIBLE MAX ADDRESS CONFIGURATION, not by a host protected area",
+    ),
     ("ambient", "air temperature in °C, -40 to 80"),
+    (
+        "bad",
+        "LBA+COUNT: sectors of the drive that cannot be read until they are written; may be given again",
+    ),
     (
         "becoming_ready",
         "the first N commands answer 02/04/01, becoming ready",
+    ),
+    (
+        "capacity",
+        "blocks that the bridge claims, whatever the drive has",
     ),
     (
         "ckcond",
         "CK_COND on success: honour, ignore (GOOD), empty (zero registers) or refuse (05/24/00)",
     ),
     (
+        "fake_4k",
+        "1: the bridge makes one block of 4096 bytes out of eight sectors of the drive",
+    ),
+    (
         "fault",
-        "on ATA PASS-THROUGH: zero-success, echo, timeout, gone, short, bad-checksum, swapped, garbage-temp",
+        "on ATA PASS-THROUGH: zero-success, echo, timeout, gone, short, bad-checksum, swapped, garbage-temp; \
+         on every write: torn-write (half of it stored), lost-write (nothing stored)",
     ),
     (
         "health",
@@ -31,7 +51,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "payload",
-        "keep (default) or drop: whether written data is held in memory",
+        "keep (default): written data is held; virtual: only where; drop: nothing. Virtual data reads as made-up bytes",
     ),
     ("power", "state at the start: active, idle, standby or sleep"),
     ("sat", "ATA PASS-THROUGH CDBs taken: both, 16, 12 or none"),
@@ -45,7 +65,16 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "sense bytes that reach the host: full, 18, or learn (18 until the host knows better)",
     ),
     ("serial", "serial number of the inner drive"),
+    (
+        "store",
+        "path of a sparse file that holds the medium; made if missing",
+    ),
     ("temp", "pins the sensor to this many °C, -60 to 127"),
+    (
+        "trim",
+        "trimmed sectors read as zero, ones, or what was there (keep); ignore: TRIM does nothing; \
+         neighbour: it takes one sector too many",
+    ),
     (
         "unit_attention",
         "1: the first command answers 06/29/00, power on or reset",
@@ -71,6 +100,10 @@ pub enum Fault {
     Swapped,
     /// Every sensor claims 127 °C.
     GarbageTemp,
+    /// A write of several sectors stores the first half.
+    TornWrite,
+    /// A write stores nothing.
+    LostWrite,
 }
 
 /// How the drive fares.
@@ -90,8 +123,70 @@ pub struct Options {
     pub health: Health,
     pub becoming_ready: u32,
     pub unit_attention: bool,
-    pub keep_payload: bool,
+    pub payload: Payload,
+    pub store: Option<PathBuf>,
+    /// Set where TRIM does not do what the drive claims.
+    pub trim_reach: Reach,
+    pub bad: Vec<(u64, u64)>,
+    pub capacity: Option<u64>,
+    pub fake_4k: bool,
     pub seed: Option<u64>,
+}
+
+/// What becomes of written data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    Keep,
+    Virtual,
+    Drop,
+}
+
+/// What TRIM does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TrimHabit {
+    Reads(Trimmed),
+    Reaches(Reach),
+}
+
+impl Options {
+    /// The medium that profile and options ask for.
+    pub fn medium(&self, profile: &Profile) -> Result<Setup, SpecError> {
+        let m = &profile.medium;
+        let seed = self
+            .seed
+            .unwrap_or_else(|| Rng::from_name(&profile.name).next_u64());
+        let store = match (&self.store, self.payload) {
+            (Some(path), _) => file(path, m.sectors.saturating_mul(u64::from(m.logical_sector_bytes)))?,
+            (None, Payload::Keep) => Store::memory(),
+            (None, Payload::Virtual) => Store::Virtual(Written::new(seed)),
+            (None, Payload::Drop) => Store::Nothing,
+        };
+        let trimmed = match profile.drive.as_ref().and_then(|d| d.trim.as_ref()) {
+            Some(claims) if claims.zeroes => Trimmed::Zeros,
+            Some(claims) if claims.deterministic => Trimmed::Ones,
+            _ => Trimmed::Old,
+        };
+        Ok(Setup {
+            sectors: m.sectors,
+            sector_bytes: m.logical_sector_bytes,
+            store,
+            trimmed,
+            reach: self.trim_reach,
+            write_fault: match self.fault {
+                Some(Fault::TornWrite) => Some(WriteFault::Torn),
+                Some(Fault::LostWrite) => Some(WriteFault::Lost),
+                _ => None,
+            },
+            bad: self.bad.clone(),
+            seed,
+        })
+    }
+}
+
+fn file(path: &Path, bytes: u64) -> Result<Store, SpecError> {
+    Store::file(path, bytes).map_err(|e| SpecError {
+        why: format!("store {}: {e}", path.display()),
+    })
 }
 
 /// Reads `PROFILE[,option=value...]`.
@@ -105,7 +200,12 @@ pub fn parse(spec: &str) -> Result<(Profile, Options), SpecError> {
         health: Health::Good,
         becoming_ready: 0,
         unit_attention: false,
-        keep_payload: true,
+        payload: Payload::Keep,
+        store: None,
+        trim_reach: Reach::Exact,
+        bad: Vec::new(),
+        capacity: None,
+        fake_4k: false,
         seed: None,
     };
     for word in words {
@@ -116,13 +216,43 @@ pub fn parse(spec: &str) -> Result<(Profile, Options), SpecError> {
         };
         apply(&mut profile, &mut options, key, value)?;
     }
+    check(&profile, &options)?;
     Ok((profile, options))
+}
+
+/// What only the whole can tell.
+fn check(profile: &Profile, options: &Options) -> Result<(), SpecError> {
+    let sectors = profile.medium.sectors;
+    let beyond = |(first, count): &(u64, u64)| first.checked_add(*count).is_none_or(|end| end > sectors);
+    let why = if options.store.is_some() && options.payload != Payload::Keep {
+        "store holds what is written, so payload can only be keep".to_owned()
+    } else if options.fake_4k && profile.medium.logical_sector_bytes != 512 {
+        "fake_4k needs a drive of 512-byte sectors".to_owned()
+    } else if options.bad.iter().any(beyond) {
+        format!("bad ends behind the last of {sectors} sectors")
+    } else {
+        return Ok(());
+    };
+    Err(SpecError { why })
 }
 
 fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -> Result<(), SpecError> {
     match key {
+        "amac" => {
+            let amac = word(key, value, &[("0", false), ("1", true)])?;
+            inner(profile, key)?.amac = amac;
+        }
         "ambient" => profile.ambient_c = number(key, value, -40.0, 80.0)?,
+        "bad" => {
+            let extent = value.split_once('+').and_then(|(first, count)| {
+                Some((first.parse().ok()?, count.parse().ok().filter(|n| *n > 0)?))
+            });
+            options.bad.push(extent.ok_or_else(|| SpecError {
+                why: format!("bad takes LBA+COUNT, not {value:?}"),
+            })?);
+        }
         "becoming_ready" => options.becoming_ready = number(key, value, 0, 1000)?,
+        "capacity" => options.capacity = Some(number(key, value, 1, u64::MAX)?),
         "ckcond" => {
             profile.bridge.ckcond = word(
                 key,
@@ -135,6 +265,7 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                 ],
             )?;
         }
+        "fake_4k" => options.fake_4k = word(key, value, &[("0", false), ("1", true)])?,
         "fault" => {
             options.fault = Some(word(
                 key,
@@ -148,6 +279,8 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                     ("bad-checksum", Fault::BadChecksum),
                     ("swapped", Fault::Swapped),
                     ("garbage-temp", Fault::GarbageTemp),
+                    ("torn-write", Fault::TornWrite),
+                    ("lost-write", Fault::LostWrite),
                 ],
             )?);
         }
@@ -165,7 +298,17 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         "log_temperature" => {
             profile.bridge.log_temperature = word(key, value, &[("0", false), ("1", true)])?;
         }
-        "payload" => options.keep_payload = word(key, value, &[("keep", true), ("drop", false)])?,
+        "payload" => {
+            options.payload = word(
+                key,
+                value,
+                &[
+                    ("keep", Payload::Keep),
+                    ("virtual", Payload::Virtual),
+                    ("drop", Payload::Drop),
+                ],
+            )?;
+        }
         "power" => {
             options.power = word(
                 key,
@@ -225,7 +368,37 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                 None => profile.usb.serial = value.to_owned(),
             }
         }
+        "store" if !value.is_empty() => options.store = Some(PathBuf::from(value)),
+        "store" => {
+            return Err(SpecError {
+                why: "store takes the path of a file".to_owned(),
+            });
+        }
         "temp" => options.temp_c = Some(number(key, value, -60, 127)?),
+        "trim" => {
+            let habit = word(
+                key,
+                value,
+                &[
+                    ("zero", TrimHabit::Reads(Trimmed::Zeros)),
+                    ("ones", TrimHabit::Reads(Trimmed::Ones)),
+                    ("keep", TrimHabit::Reads(Trimmed::Old)),
+                    ("ignore", TrimHabit::Reaches(Reach::Nothing)),
+                    ("neighbour", TrimHabit::Reaches(Reach::Neighbour)),
+                ],
+            )?;
+            let trim = &mut inner(profile, key)?.trim;
+            match habit {
+                TrimHabit::Reads(reads_as) => {
+                    *trim = Some(TrimProfile {
+                        max_blocks: trim.as_ref().map_or(8, |t| t.max_blocks),
+                        deterministic: reads_as != Trimmed::Old,
+                        zeroes: reads_as == Trimmed::Zeros,
+                    });
+                }
+                TrimHabit::Reaches(reach) => options.trim_reach = reach,
+            }
+        }
         "unit_attention" => options.unit_attention = word(key, value, &[("0", false), ("1", true)])?,
         other => {
             let known: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
@@ -235,6 +408,13 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         }
     }
     Ok(())
+}
+
+fn inner<'p>(profile: &'p mut Profile, key: &str) -> Result<&'p mut DriveProfile, SpecError> {
+    let name = &profile.name;
+    profile.drive.as_mut().ok_or_else(|| SpecError {
+        why: format!("{key} is for an ATA drive, and {name} has none"),
+    })
 }
 
 fn word<T: Copy>(key: &str, value: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
@@ -285,8 +465,15 @@ mod tests {
             ("hdd,sat=13", "both, 16, 12, none"),
             ("hdd,standby", "option=value"),
             ("hdd,serial=", "1 to 20"),
+            ("hdd,bad=5", "LBA+COUNT"),
+            ("hdd,bad=5+0", "LBA+COUNT"),
+            ("hdd,bad=3907029168+1", "behind the last"),
+            ("hdd-4kn,fake_4k=1", "512-byte"),
+            ("stick,trim=zero", "stick has none"),
+            ("ssd,payload=virtual,store=x", "only be keep"),
+            ("ssd,store=/nowhere/at/all", "No such file"),
         ] {
-            let why = parse(bad).unwrap_err().why;
+            let why = crate::sim::Target::open(bad).unwrap_err().why;
             assert!(why.contains(hint), "{bad}: {why}");
         }
     }

@@ -5,7 +5,9 @@ mod any;
 mod ata;
 mod bridge;
 mod faults;
+mod limit;
 mod logs;
+mod medium;
 
 use std::time::Duration;
 
