@@ -4,10 +4,12 @@
 mod any;
 mod ata;
 mod bridge;
+mod errors;
 mod faults;
 mod limit;
 mod logs;
 mod medium;
+mod scsi;
 
 use std::time::Duration;
 
