@@ -8,7 +8,7 @@ mod fake;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use drivethru_vm::{Error, Served, Vm};
+use drivethru_vm::{Error, Guest, Served, Vm, setup};
 
 const SHORT: Duration = Duration::from_secs(30);
 
@@ -124,6 +124,12 @@ fn sticks_come_and_go() -> Result<(), Error> {
     later.wait_for_disk(SHORT)?;
     drop(later);
 
+    // By USB/IP the same, two at once beside one by usbredir.
+    match setup::require("usbip") {
+        Ok(()) => by_usbip(&guest)?,
+        Err(error) => println!("SKIPPED: USB/IP: {error}"),
+    }
+
     // A server that does not start says why.
     match guest.attach(&Served::profile("broken")) {
         Err(Error::ServerEnded { output, .. }) => assert!(output.contains("no profile broken"), "{output}"),
@@ -149,6 +155,35 @@ fn sticks_come_and_go() -> Result<(), Error> {
 
     drop(second);
     guest.shutdown()
+}
+
+fn by_usbip(guest: &Guest) -> Result<(), Error> {
+    let stick = Served::profile("stick").usbip();
+    let started = Instant::now();
+    let first = guest.attach(&stick)?;
+    let first_disk = first.wait_for_disk(SHORT)?;
+    println!("by USB/IP after {:.2} s", started.elapsed().as_secs_f64());
+    let second = guest.attach(&stick)?;
+    let second_disk = second.wait_for_disk(SHORT)?;
+    assert_ne!(first_disk.node, second_disk.node);
+    assert_eq!((first.slot(), first.disks()?), (None, vec![first_disk.clone()]));
+    assert_eq!(second.disks()?, std::slice::from_ref(&second_disk));
+    assert_eq!(first.driver()?.as_deref(), Some("usb-storage"));
+    let read = format!(
+        "dd if={} bs=64k iflag=direct status=none | wc -c",
+        first_disk.node
+    );
+    assert_eq!(guest.run(&read, SHORT)?.stdout_text().trim(), "65536");
+    first.unplug()?;
+    first.wait_gone(SHORT)?;
+    assert_eq!(second.disks()?, std::slice::from_ref(&second_disk));
+    first.plug()?;
+    first.wait_for_disk(SHORT)?;
+    drop(second);
+    let third = guest.attach(&stick.unplugged())?;
+    assert!(third.disks()?.is_empty());
+    third.plug()?;
+    third.wait_for_disk(SHORT).map(drop)
 }
 
 /// `run --device`, and what becomes of the server when `run` is killed.

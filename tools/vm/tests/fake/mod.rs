@@ -1,11 +1,13 @@
-//! A stand-in for `drivethru sim serve`: a USB stick of 64 KiB without a serial, over usbredir.
+//! A stand-in for `drivethru sim serve`: a USB stick of 64 KiB without a serial, over usbredir or USB/IP.
 //!
 //! It knows just enough for a kernel to find a disk, so that the bench can be tested without the package that it is a part of.
-//! The protocol is described in spice's usb-redirection-protocol.md; numbers are little-endian.
+//! usbredir is described in its usb-redirection-protocol.md; numbers are little-endian.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -26,7 +28,7 @@ const CONFIGURATION: [u8; 32] = [
     7, 5, BULK_OUT, 2, 0, 2, 0,
 ];
 
-/// `sim serve SPEC --usbredir unix:PATH --connect --control unix:PATH --log FILE [--unplugged]`; a spec `broken` ends at once.
+/// `sim serve SPEC (--usbredir unix:PATH --connect | --usbip ADDR) --control unix:PATH --log FILE [--unplugged]`; a spec `broken` ends at once.
 pub fn serve(arguments: &[String]) -> io::Result<()> {
     let value = |name: &str| {
         let at = arguments.iter().position(|word| word == name);
@@ -36,35 +38,46 @@ pub fn serve(arguments: &[String]) -> io::Result<()> {
     if arguments.get(2).is_some_and(|spec| spec == "broken") {
         return Err(io::Error::other("no profile broken"));
     }
-    assert!(arguments.iter().any(|word| word == "--connect"), "{arguments:?}");
     fs::write(value("--log")?, "")?;
     let socket = |name: &str| Ok::<_, io::Error>(value(name)?.trim_start_matches("unix:").to_owned());
-    let stream = UnixStream::connect(socket("--usbredir")?)?;
-    let commands = Arc::new(Mutex::new(Vec::new()));
-    let to_host = Arc::new(Mutex::new(stream.try_clone()?));
-
-    hello(&to_host)?;
-    if !arguments.iter().any(|word| word == "--unplugged") {
-        connect(&to_host)?;
-    }
+    let has = |name: &str| arguments.iter().any(|word| word == name);
+    let log = Arc::new(Mutex::new(Vec::new()));
     let listener = UnixListener::bind(socket("--control")?)?;
-    let (log, out) = (Arc::clone(&commands), Arc::clone(&to_host));
-    thread::spawn(move || {
-        for control in listener.incoming().flatten() {
-            let _ = answer_commands(control, &log, &out);
-        }
-    });
-    carry(stream, &to_host, &commands)
+    let answer = |cable: &Cable| {
+        let (log, cable) = (Arc::clone(&log), cable.clone());
+        thread::spawn(move || {
+            for control in listener.incoming().flatten() {
+                let _ = answer_commands(control, &log, &cable);
+            }
+        });
+    };
+    if has("--usbip") {
+        let hosts = TcpListener::bind(value("--usbip")?)?;
+        let plug = Arc::new(Plug::default());
+        plug.is_in.store(!has("--unplugged"), Ordering::SeqCst);
+        answer(&Cable::UsbIp(Arc::clone(&plug)));
+        return serve_usbip(&hosts, &plug, &log);
+    }
+    assert!(has("--connect"), "{arguments:?}");
+    let stream = UnixStream::connect(socket("--usbredir")?)?;
+    let to_host = Arc::new(Mutex::new(stream.try_clone()?));
+    hello(&to_host)?;
+    let cable = Cable::UsbRedir(Arc::clone(&to_host));
+    if !has("--unplugged") {
+        cable.plug()?;
+    }
+    answer(&cable);
+    carry(stream, &to_host, &log)
 }
 
 type Shared = Arc<Mutex<UnixStream>>;
 
-fn answer_commands(control: UnixStream, log: &Mutex<Vec<String>>, out: &Shared) -> io::Result<()> {
+fn answer_commands(control: UnixStream, log: &Mutex<Vec<String>>, cable: &Cable) -> io::Result<()> {
     let mut answers = control.try_clone()?;
     for line in BufReader::new(control).lines() {
         let answer = match line?.as_str() {
-            "unplug" => packet(out, 2, 0, &[]).map(|()| "{\"plugged\":false}".to_owned())?,
-            "plug" => connect(out).map(|()| "{\"plugged\":true}".to_owned())?,
+            "unplug" => cable.unplug().map(|()| "{\"plugged\":false}".to_owned())?,
+            "plug" => cable.plug().map(|()| "{\"plugged\":true}".to_owned())?,
             "log" => format!("{{\"log\":[{}]}}", log.lock().expect("nobody panics").join(",")),
             "log clear" => {
                 log.lock().expect("nobody panics").clear();
@@ -149,23 +162,14 @@ fn carry(mut from: UnixStream, out: &Shared, log: &Mutex<Vec<String>>) -> io::Re
             10 => packet(out, 11, id, &[0, payload[0], 0])?,
             21 => {} // what it would take back has been answered
             100 => {
-                let (request, of, wanted) = (
-                    payload[1],
-                    payload[2],
-                    usize::from(payload[8]) | usize::from(payload[9]) << 8,
-                );
-                let answer: Option<Vec<u8>> = match (of, request, payload[5]) {
-                    (0x80, 6, 1) => Some(DEVICE.into()),
-                    (0x80, 6, 2) => Some(CONFIGURATION.into()),
-                    (0x80, 0, _) => Some(vec![0, 0]),
-                    (0xa1, 0xfe, _) => Some(vec![0]), // one unit
-                    (0x02 | 0x21, ..) => Some(Vec::new()),
-                    _ => None,
-                };
+                let size = payload[8..10].to_vec();
+                let setup = [
+                    payload[2], payload[1], payload[4], payload[5], payload[6], payload[7], size[0], size[1],
+                ];
+                let answer = answer_control(setup);
                 payload.truncate(10);
                 payload[3] = if answer.is_some() { 0 } else { STALL };
-                let mut data = answer.unwrap_or_default();
-                data.truncate(wanted);
+                let data = answer.unwrap_or_default();
                 payload[8..10].copy_from_slice(&(data.len() as u16).to_le_bytes());
                 payload.extend(data);
                 packet(out, 100, id, &payload)?;
@@ -176,10 +180,7 @@ fn carry(mut from: UnixStream, out: &Shared, log: &Mutex<Vec<String>>) -> io::Re
                 let data = payload.split_off(10);
                 let mut answer = Vec::new();
                 if payload[0] == BULK_OUT {
-                    if let Some(operation) = stick.take(&data) {
-                        let entry = format!("{{\"operation\":{operation}}}");
-                        log.lock().expect("nobody panics").push(entry);
-                    }
+                    note(log, stick.take(&data));
                 } else {
                     answer = stick.give(wanted);
                     let len = answer.len() as u32;
@@ -190,6 +191,135 @@ fn carry(mut from: UnixStream, out: &Shared, log: &Mutex<Vec<String>>) -> io::Re
                 packet(out, 101, id, &payload)?;
             }
             _ => {}
+        }
+    }
+}
+
+/// Standard and class requests; `None` stalls.
+fn answer_control(setup: [u8; 8]) -> Option<Vec<u8>> {
+    let mut answer: Vec<u8> = match (setup[0], setup[1], setup[3]) {
+        (0x80, 6, 1) => DEVICE.into(),
+        (0x80, 6, 2) => CONFIGURATION.into(),
+        (0x80, 0, _) => vec![0, 0],
+        (0xa1, 0xfe, _) => vec![0], // one unit
+        (0x00..=0x02 | 0x21, ..) => Vec::new(),
+        _ => return None,
+    };
+    answer.truncate(usize::from(setup[6]) | usize::from(setup[7]) << 8);
+    Some(answer)
+}
+
+fn note(log: &Mutex<Vec<String>>, operation: Option<u8>) {
+    if let Some(operation) = operation {
+        let entry = format!("{{\"operation\":{operation}}}");
+        log.lock().expect("nobody panics").push(entry);
+    }
+}
+
+/// The same stick over USB/IP (kernel documentation, "USB/IP protocol"), where numbers are big-endian. Every connection is
+/// served until the plug is pulled.
+fn serve_usbip(listener: &TcpListener, plug: &Plug, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    for stream in listener.incoming() {
+        let stream = stream?;
+        let mut request = [0; 40];
+        (&stream).read_exact(&mut request)?;
+        let is_in = plug.is_in.load(Ordering::SeqCst);
+        let mut reply = vec![1, 0x11, 0, 3, 0, 0, 0, u8::from(!is_in)];
+        if is_in {
+            *plug.peer.lock().expect("nobody panics") = Some(stream.try_clone()?);
+            let mut record = vec![0; 312];
+            record[0] = b'/';
+            record[256..259].copy_from_slice(b"1-1");
+            record[291] = 1; // bus 1,
+            record[295] = 2; // device 2,
+            record[299] = 3; // high speed
+            record[300..306].copy_from_slice(&[0x12, 0x34, 0x56, 0x78, 1, 0]);
+            record[309..312].copy_from_slice(&[1, 1, 1]);
+            reply.extend(record);
+        }
+        (&stream).write_all(&reply)?;
+        if is_in {
+            // Its end is an error here, and none of ours.
+            let _ = carry_urbs(&stream, log);
+        }
+    }
+    Ok(())
+}
+
+fn carry_urbs(mut stream: &TcpStream, log: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut stick = Stick::default();
+    loop {
+        let mut head = [0; 48];
+        stream.read_exact(&mut head)?;
+        let word = |index: usize| u32::from_be_bytes(head[index * 4..][..4].try_into().expect("four bytes"));
+        let (command, sequence, is_in, endpoint, len) =
+            (word(0), word(1), word(3) == 1, word(4), word(6) as usize);
+        let mut out = vec![0; if command == 1 && !is_in { len } else { 0 }];
+        stream.read_exact(&mut out)?;
+        let answer = match (command, endpoint) {
+            (2, _) => Some(Vec::new()), // what it would take back has been answered
+            (_, 0) => answer_control(head[40..48].try_into().expect("eight bytes")),
+            _ if is_in => Some(stick.give(len)),
+            _ => {
+                note(log, stick.take(&out));
+                Some(Vec::new())
+            }
+        };
+        let status = if answer.is_some() { 0 } else { -32_i32 };
+        let answer = answer.unwrap_or_default();
+        let moved = if is_in { answer.len() } else { out.len() };
+        let mut reply = vec![0; 48];
+        for (index, number) in [
+            (0, command + 2),
+            (1, sequence),
+            (5, status as u32),
+            (6, moved as u32),
+        ] {
+            reply[index * 4..][..4].copy_from_slice(&number.to_be_bytes());
+        }
+        if command == 2 {
+            reply[24..28].fill(0);
+        }
+        reply.extend(answer);
+        stream.write_all(&reply)?;
+    }
+}
+
+/// The plug, for USB/IP.
+#[derive(Default)]
+struct Plug {
+    is_in: AtomicBool,
+    peer: Mutex<Option<TcpStream>>,
+}
+
+/// How it is plugged in and out.
+#[derive(Clone)]
+enum Cable {
+    UsbRedir(Shared),
+    UsbIp(Arc<Plug>),
+}
+
+impl Cable {
+    fn plug(&self) -> io::Result<()> {
+        match self {
+            Self::UsbRedir(out) => connect(out),
+            Self::UsbIp(plug) => {
+                plug.is_in.store(true, Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+
+    fn unplug(&self) -> io::Result<()> {
+        match self {
+            Self::UsbRedir(out) => packet(out, 2, 0, &[]),
+            Self::UsbIp(plug) => {
+                plug.is_in.store(false, Ordering::SeqCst);
+                match plug.peer.lock().expect("nobody panics").take() {
+                    Some(peer) => peer.shutdown(Shutdown::Both),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }
