@@ -23,9 +23,9 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use self::bridge::{Bridge, Fate, Inner};
+use self::bridge::{Answer, Bridge, Fate, Inner, Mishap, Want};
 use self::buf::{byte, put8};
-use self::profiles::{Profile, SenseCap};
+use self::profiles::{EmptyDataIn, Profile, SenseCap, Unknown, UsbProfile};
 use crate::sys::NodeFacts;
 use crate::time::{Clock, VirtualClock};
 
@@ -168,8 +168,17 @@ impl Target {
     /// Runs one command to its end on the virtual clock.
     pub fn command(&mut self, cdb: &[u8], data_out: &[u8], in_len_bytes: usize, timeout: Duration) -> Reply {
         let at = self.clock.now();
-        let (answer, elapsed) = self.bridge.execute(cdb, data_out, in_len_bytes, at);
-        let reply = match answer.fate {
+        let (answer, elapsed) = self.bridge.execute(cdb, data_out, Some(in_len_bytes), at);
+        let fate = match answer.mishap {
+            Some(Mishap::Replug) => Fate::Gone,
+            // The host's driver can only reset the device; nobody sees an answer.
+            Some(Mishap::WrongTag | Mishap::PhaseError | Mishap::Babble | Mishap::Hang) => Fate::NoAnswer,
+            // More to send than the host has room for is a phase error on BOT and a babble under UAS (USB BOT 1.0, "The
+            // Thirteen Cases", 2 and 7).
+            _ if answer.data.len() > in_len_bytes => Fate::NoAnswer,
+            Some(Mishap::Stall | Mishap::WrongResidue) | None => answer.fate,
+        };
+        let reply = match fate {
             Fate::Gone => Reply::Gone,
             Fate::Answered if elapsed <= timeout => {
                 self.clock.advance(elapsed);
@@ -186,6 +195,15 @@ impl Target {
                 Reply::TimedOut { elapsed }
             }
         };
+        let status = match &reply {
+            Reply::Answered { status, .. } => Some(*status),
+            Reply::TimedOut { .. } | Reply::Gone => None,
+        };
+        self.note(cdb, at, status);
+        reply
+    }
+
+    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>) {
         if self.log.len() >= LOG_LIMIT {
             self.log.drain(..LOG_LIMIT / 2);
             self.log_dropped += (LOG_LIMIT / 2) as u64;
@@ -193,12 +211,66 @@ impl Target {
         self.log.push(LogEntry {
             cdb: cdb.to_vec(),
             at,
-            status: match &reply {
-                Reply::Answered { status, .. } => Some(*status),
-                Reply::TimedOut { .. } | Reply::Gone => None,
-            },
+            status,
         });
-        reply
+    }
+
+    /// Runs one command that came over USB at `now`, after those before it; the answer is due when the target's clock says
+    /// so afterwards.
+    fn perform(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>, now: Duration) -> Answer {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        let at = self.clock.now();
+        let (mut answer, elapsed) = self.bridge.execute(cdb, data_out, room, at);
+        self.clock.advance(elapsed);
+        if self.profile.bridge.sense_cap == SenseCap::Eighteen {
+            cut_sense(&mut answer.sense);
+        }
+        let status = (answer.fate == Fate::Answered
+            && !matches!(answer.mishap, Some(Mishap::Hang | Mishap::Replug)))
+        .then_some(answer.status);
+        self.note(cdb, at, status);
+        answer
+    }
+
+    /// The answer to a command for a logical unit that does not exist (SPC-4, "Incorrect logical unit selection").
+    fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
+        let at = self.clock.now();
+        let answer = self.bridge.no_such_unit(cdb);
+        self.note(cdb, at, Some(answer.status));
+        answer
+    }
+
+    /// The plug was pulled and put back: bridge and drive start anew.
+    fn power_cycle(&mut self, now: Duration) {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        self.bridge.power_cycle();
+    }
+
+    /// What enumeration tells.
+    fn usb(&self) -> &UsbProfile {
+        &self.profile.usb
+    }
+
+    /// Whether it has left the bus for good.
+    fn gone(&self) -> bool {
+        self.bridge.gone()
+    }
+
+    /// What a command wants of the data phase.
+    fn want(&self, cdb: &[u8]) -> Want {
+        self.bridge.want(cdb)
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.now()
+    }
+
+    fn empty_data_in(&self) -> EmptyDataIn {
+        self.profile.bridge.empty_data_in
+    }
+
+    fn stalls_unknown(&self) -> bool {
+        self.profile.bridge.unknown == Unknown::Stall
     }
 
     /// What the host's driver lets through of the sense data.

@@ -1,8 +1,6 @@
 //! Block commands: READ, WRITE, flush, power and unmap, translated to taskfiles (SBC-3; SAT).
 
-use std::time::Duration;
-
-use super::{Answer, Bridge, Fate, Inner, sense};
+use super::{Answer, Bridge, Inner, sense};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::drive::{Outcome, Taskfile};
 use crate::wire::{be16, be32, be64};
@@ -303,12 +301,6 @@ impl Bridge {
             sense::fixed(code)
         };
         data.truncate(usize::from(byte(cdb, 4)));
-        Answer {
-            status: 0,
-            sense: Vec::new(),
-            data,
-            fate: Fate::Answered,
-            extra: Duration::ZERO,
-        }
+        Answer::good(data)
     }
 }

@@ -8,12 +8,16 @@ pub mod sense;
 use std::time::Duration;
 
 use self::sense::Code;
-use super::buf::byte;
+use super::buf::{byte, put8};
 use super::drive::transfer::Flash;
 use super::drive::{AtaDrive, Registers, speed_model};
 use super::media::Media;
-use super::profiles::{BridgeProfile, Profile};
-use super::spec::{Fault, Options};
+use super::profiles::{BridgeProfile, Profile, Unknown};
+use super::spec::{Fault, Options, Trouble};
+use crate::wire::{be16, be32};
+
+/// What `fault=late` adds: more than the patience of any usual time-out.
+const LATE: Duration = Duration::from_secs(61);
 
 /// What is behind the bridge.
 #[derive(Debug)]
@@ -39,6 +43,40 @@ pub struct Answer {
     pub fate: Fate,
     /// Time beyond the drive's own.
     pub extra: Duration,
+    /// What goes wrong on the USB pipes on the way back.
+    pub mishap: Option<Mishap>,
+}
+
+/// A fault of the USB side, for whoever carries the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mishap {
+    /// The pipe is halted before the status comes.
+    Stall,
+    /// The status has the wrong tag.
+    WrongTag,
+    /// The status claims that nothing was moved.
+    WrongResidue,
+    /// The status says phase error.
+    PhaseError,
+    /// The device sends more than was asked for.
+    Babble,
+    /// The device is silent until a reset.
+    Hang,
+    /// The device leaves the bus in the middle and comes back.
+    Replug,
+}
+
+/// What a command makes the device do in the data phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// Nothing, or it is not known.
+    Nothing,
+    /// Send.
+    In,
+    /// Take so many bytes.
+    Out(u64),
+    /// Take what the transport announces.
+    OutAll,
 }
 
 impl Answer {
@@ -49,6 +87,14 @@ impl Answer {
             data,
             fate: Fate::Answered,
             extra: Duration::ZERO,
+            mishap: None,
+        }
+    }
+
+    fn without(fate: Fate) -> Self {
+        Self {
+            fate,
+            ..Self::good(Vec::new())
         }
     }
 
@@ -76,7 +122,11 @@ pub struct Bridge {
     usb_serial: String,
     physical_sector_bytes: u64,
     inner: Inner,
-    fault: Option<Fault>,
+    trouble: Trouble,
+    /// The fault that strikes the present command.
+    struck: Option<Fault>,
+    /// A vendor command has come, and the next read will end it.
+    doomed: bool,
     last: Option<(Registers, bool)>,
     stopped: bool,
     unit_attention: bool,
@@ -100,7 +150,9 @@ impl Bridge {
             usb_serial: profile.usb.serial.clone(),
             physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
             inner,
-            fault: options.fault,
+            trouble: options.trouble,
+            struck: None,
+            doomed: false,
             last: None,
             stopped: false,
             unit_attention: options.unit_attention,
@@ -175,32 +227,53 @@ impl Bridge {
         }
     }
 
-    /// Runs one command at `now`; returns the answer and what it took.
+    /// The fault in waiting, to change it.
+    pub fn trouble_mut(&mut self) -> &mut Trouble {
+        &mut self.trouble
+    }
+
+    /// Whether it has left the bus for good.
+    pub fn gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Power was off and is on again.
+    pub fn power_cycle(&mut self) {
+        self.gone = false;
+        self.stopped = false;
+        self.doomed = false;
+        self.last = None;
+    }
+
+    /// The answer to a command for a logical unit that does not exist.
+    pub fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
+        match byte(cdb, 0) {
+            0x12 => {
+                let mut data = self.standard_inquiry();
+                put8(&mut data, 0, 0x7f);
+                data.truncate(usize::from(be16(cdb, 3).unwrap_or_default()));
+                Answer::good(data)
+            }
+            0xa0 => self.dispatch(cdb, &[], None),
+            _ => Answer::check(Code::NO_SUCH_UNIT),
+        }
+    }
+
+    /// Runs one command at `now`; returns the answer and what it took. `room` is what the host has room for, where the
+    /// transport tells.
     pub fn execute(
         &mut self,
         cdb: &[u8],
         data_out: &[u8],
-        in_len: usize,
+        room: Option<usize>,
         now: Duration,
     ) -> (Answer, Duration) {
         self.catch_up(now);
         if self.gone {
-            let answer = Answer {
-                fate: Fate::Gone,
-                ..Answer::good(Vec::new())
-            };
-            return (answer, Duration::ZERO);
+            return (Answer::without(Fate::Gone), Duration::ZERO);
         }
         let before = self.now();
-        let mut answer = self.dispatch(cdb, data_out, in_len);
-        if answer.data.len() > in_len {
-            // The host expects less than the device has to send: a phase error on BOT, a babble under UAS. Both end in a
-            // reset, and the host sees no answer (USB BOT 1.0, "The Thirteen Cases", 2 and 7).
-            answer = Answer {
-                fate: Fate::NoAnswer,
-                ..Answer::good(Vec::new())
-            };
-        }
+        let answer = self.struck_or_done(cdb, data_out, room);
         self.gone = answer.fate == Fate::Gone;
         let took = self.now().saturating_sub(before);
         let command = Duration::from_micros(self.profile.command_us);
@@ -209,7 +282,76 @@ impl Bridge {
         (answer, elapsed)
     }
 
-    fn dispatch(&mut self, cdb: &[u8], data_out: &[u8], in_len: usize) -> Answer {
+    fn struck_or_done(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>) -> Answer {
+        let opcode = byte(cdb, 0);
+        let foreign = matches!(opcode, 0x85 | 0xa1) && !self.takes_pass_through(opcode);
+        self.struck = if foreign {
+            None
+        } else {
+            self.trouble.strike(opcode)
+        };
+        if self.trouble.fault == Some(Fault::DieAfterVendor) {
+            self.struck = None;
+            if self.doomed && matches!(opcode, 0x08 | 0x28 | 0xa8 | 0x88) {
+                self.doomed = false;
+                self.struck = Some(Fault::Hang);
+            }
+            self.doomed |= matches!(opcode, 0x06 | 0x24 | 0xc0..);
+        }
+        let mishap = match self.struck {
+            Some(Fault::Timeout) => return Answer::without(Fate::NoAnswer),
+            Some(Fault::Gone) => return Answer::without(Fate::Gone),
+            Some(Fault::Hang) => Mishap::Hang,
+            Some(Fault::Replug) => Mishap::Replug,
+            Some(Fault::Stall) => Mishap::Stall,
+            Some(Fault::PhaseError) => Mishap::PhaseError,
+            Some(Fault::Babble) => Mishap::Babble,
+            Some(Fault::CswTag) => Mishap::WrongTag,
+            Some(Fault::CswResidue) => Mishap::WrongResidue,
+            _ => {
+                let mut answer = self.dispatch(cdb, data_out, room);
+                if self.struck == Some(Fault::Late) {
+                    answer.extra = answer.extra.saturating_add(LATE);
+                }
+                return answer;
+            }
+        };
+        let mut answer = match mishap {
+            // The command is done; only the word of it goes astray.
+            Mishap::WrongTag | Mishap::WrongResidue | Mishap::Babble => self.dispatch(cdb, data_out, room),
+            Mishap::Stall | Mishap::PhaseError | Mishap::Hang | Mishap::Replug => {
+                Answer::check(Code::INVALID_OPCODE)
+            }
+        };
+        answer.mishap = Some(mishap);
+        answer
+    }
+
+    /// What the command wants of the data phase, before it runs.
+    pub fn want(&self, cdb: &[u8]) -> Want {
+        let opcode = byte(cdb, 0);
+        let blocks = |count: u64| Want::Out(count.saturating_mul(self.sector_bytes()));
+        let short = |at| u64::from(be16(cdb, at).unwrap_or_default());
+        let long = |at| u64::from(be32(cdb, at).unwrap_or_default());
+        match opcode {
+            0x85 | 0xa1 => self.want_of_pass_through(cdb),
+            0x0a => blocks(match byte(cdb, 4) {
+                0 => 256,
+                n => u64::from(n),
+            }),
+            0x2a => blocks(short(7)),
+            0xaa => blocks(long(6)),
+            0x8a => blocks(long(10)),
+            0x41 | 0x93 if byte(cdb, 1) & 0x01 == 0 => blocks(1),
+            0x42 | 0x55 => Want::Out(short(7)),
+            0x15 => Want::Out(u64::from(byte(cdb, 4))),
+            0x03 | 0x08 | 0x12 | 0x1a | 0x23 | 0x25 | 0x28 | 0x37 | 0x3c | 0x4d | 0x5a | 0x88 | 0x9e
+            | 0xa0 | 0xa3 | 0xa8 | 0xab => Want::In,
+            _ => Want::Nothing,
+        }
+    }
+
+    fn dispatch(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>) -> Answer {
         let opcode = byte(cdb, 0);
         // INQUIRY, REQUEST SENSE and REPORT LUNS are answered in every state.
         if !matches!(opcode, 0x12 | 0x03 | 0xa0) {
@@ -241,8 +383,11 @@ impl Bridge {
             // One logical unit, number 0.
             0xa0 => Answer::good(vec![0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
             0x1e => Answer::good(Vec::new()),
-            0x85 | 0xa1 if self.takes_pass_through(opcode) => self.pass_through(cdb, data_out, in_len),
-            _ => Answer::check(Code::INVALID_OPCODE),
+            0x85 | 0xa1 if self.takes_pass_through(opcode) => self.pass_through(cdb, data_out, room),
+            _ => Answer {
+                mishap: (self.profile.unknown == Unknown::Stall).then_some(Mishap::Stall),
+                ..Answer::check(Code::INVALID_OPCODE)
+            },
         }
     }
 }

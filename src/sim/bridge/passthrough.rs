@@ -1,8 +1,6 @@
 //! ATA PASS-THROUGH (12) and (16) (SAT, "ATA PASS-THROUGH").
 
-use std::time::Duration;
-
-use super::{Answer, Bridge, Fate, Inner, sense};
+use super::{Answer, Bridge, Inner, Want, sense};
 use crate::sim::buf::byte;
 use crate::sim::drive::{Nature, Registers, Taskfile};
 use crate::sim::profiles::{CkCond, Rri, Sat, Tpsiu};
@@ -67,6 +65,14 @@ impl Request {
         self.flags & 0x08 != 0
     }
 
+    /// Bytes of a data-in command whose transport does not tell: what its registers say, one sector where they do not.
+    fn usual_bytes(&self, sector_bytes: u64) -> usize {
+        if !self.is_data_in() {
+            return 0;
+        }
+        usize::try_from(self.length_bytes(512, sector_bytes)).unwrap_or(usize::MAX)
+    }
+
     /// Bytes that the CDB announces, given what the transport carries and the drive's sector size.
     fn length_bytes(&self, transport_bytes: u64, sector_bytes: u64) -> u64 {
         let units = match self.flags & 0x03 {
@@ -96,11 +102,28 @@ impl Bridge {
         }
     }
 
-    pub(super) fn pass_through(&mut self, cdb: &[u8], data_out: &[u8], in_len: usize) -> Answer {
+    /// The data phase that a pass-through CDB asks for.
+    pub(super) fn want_of_pass_through(&self, cdb: &[u8]) -> Want {
+        let request = Request::parse(cdb);
+        if !self.takes_pass_through(byte(cdb, 0)) {
+            return Want::Nothing;
+        }
+        match (request.protocol, request.flags & 0x03) {
+            (15, _) => Want::In,
+            (0 | 1 | 3, _) | (_, 0) => Want::Nothing,
+            _ if request.is_data_in() => Want::In,
+            (_, 3) => Want::OutAll,
+            _ => Want::Out(request.length_bytes(0, self.sector_bytes())),
+        }
+    }
+
+    pub(super) fn pass_through(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>) -> Answer {
         let request = Request::parse(cdb);
         if request.protocol == 15 {
             return self.response_information(&request);
         }
+        // A transport that does not tell is taken to carry what the CDB says.
+        let in_len = room.unwrap_or_else(|| request.usual_bytes(self.sector_bytes()));
         if let Some(refusal) = self.refuse(&request, data_out.len(), in_len) {
             return refusal;
         }
@@ -110,20 +133,8 @@ impl Bridge {
             return Answer::invalid_field(2);
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        match self.fault {
+        match self.struck {
             Some(Fault::ZeroSuccess) => return Answer::good(vec![0; length.min(in_len)]),
-            Some(Fault::Timeout) => {
-                return Answer {
-                    fate: Fate::NoAnswer,
-                    ..Answer::good(Vec::new())
-                };
-            }
-            Some(Fault::Gone) => {
-                return Answer {
-                    fate: Fate::Gone,
-                    ..Answer::good(Vec::new())
-                };
-            }
             Some(Fault::Echo) => {
                 let tf = request.taskfile;
                 let registers = Registers {
@@ -219,7 +230,7 @@ impl Bridge {
     /// Faults that alter good data.
     fn spoil(&self, request: &Request, data: &mut Vec<u8>) {
         let identify = request.taskfile.command == 0xec;
-        match self.fault {
+        match self.struck {
             Some(Fault::Short) => data.truncate(data.len() / 2),
             Some(Fault::Swapped) if identify => {
                 for pair in data.chunks_exact_mut(2) {
@@ -247,8 +258,7 @@ impl Bridge {
                 status: 0x02,
                 sense: sense::pass_through(code, &registers, request.extend, format),
                 data,
-                fate: Fate::Answered,
-                extra: Duration::ZERO,
+                ..Answer::good(Vec::new())
             };
         }
         if !request.ck_cond() || self.profile.ckcond == CkCond::Ignore {
@@ -263,8 +273,7 @@ impl Bridge {
             status: 0x02,
             sense: sense::pass_through(Code::PASS_THROUGH_INFORMATION, &shown, request.extend, format),
             data,
-            fate: Fate::Answered,
-            extra: Duration::ZERO,
+            ..Answer::good(Vec::new())
         }
     }
 
@@ -272,12 +281,13 @@ impl Bridge {
         let works = match self.profile.rri {
             Rri::Absent => false,
             Rri::Any => true,
-            Rri::Tdir => request.is_data_in(),
+            Rri::Tdir | Rri::TdirNoExtend => request.is_data_in(),
         };
         if !works {
             return Answer::invalid_field(1);
         }
         let (registers, extend) = self.last.unwrap_or_default();
+        let extend = extend && self.profile.rri != Rri::TdirNoExtend;
         Answer::good(sense::status_return(&registers, extend).to_vec())
     }
 }

@@ -17,6 +17,7 @@ impl Code {
     pub const INVALID_OPCODE: Self = Self::new(0x05, 0x20, 0x00);
     pub const LBA_OUT_OF_RANGE: Self = Self::new(0x05, 0x21, 0x00);
     pub const INVALID_FIELD: Self = Self::new(0x05, 0x24, 0x00);
+    pub const NO_SUCH_UNIT: Self = Self::new(0x05, 0x25, 0x00);
     pub const INVALID_PARAMETER: Self = Self::new(0x05, 0x26, 0x00);
     pub const BECOMING_READY: Self = Self::new(0x02, 0x04, 0x01);
     pub const START_UNIT_REQUIRED: Self = Self::new(0x02, 0x04, 0x02);

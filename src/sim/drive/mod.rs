@@ -158,7 +158,7 @@ impl AtaDrive {
             crc_errors: c.crc_errors,
             resets: 0,
         };
-        let pinned_c = match options.fault {
+        let pinned_c = match options.trouble.fault {
             Some(Fault::GarbageTemp) => Some(127),
             _ => options.temp_c,
         };

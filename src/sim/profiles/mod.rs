@@ -1,11 +1,29 @@
-//! Built-in profiles: one JSON document per simulated device.
+//! Built-in profiles: one JSON document per simulated device, one per bridge.
 
 use serde::{Deserialize, Serialize};
 
 use super::SpecError;
 use super::heat::{Noise, Rates, Thermal, ThrottleLevel};
 
-/// The documents, in the order of their names.
+/// Bridges, in the order of their names.
+const BRIDGES: &[(&str, &str)] = &[
+    ("asm1051-usb2", include_str!("bridges/asm1051-usb2.json")),
+    ("asm1051e", include_str!("bridges/asm1051e.json")),
+    ("asm1053e", include_str!("bridges/asm1053e.json")),
+    ("asm1153e", include_str!("bridges/asm1153e.json")),
+    ("asm225cm", include_str!("bridges/asm225cm.json")),
+    ("jms567", include_str!("bridges/jms567.json")),
+    ("jms578", include_str!("bridges/jms578.json")),
+    ("phison-stick", include_str!("bridges/phison-stick.json")),
+    ("rtl9201", include_str!("bridges/rtl9201.json")),
+    ("stick", include_str!("bridges/stick.json")),
+    ("vl716", include_str!("bridges/vl716.json")),
+];
+
+/// The profile whose drive is behind a bridge that is named alone.
+const USUAL_DRIVE: &str = "ssd";
+
+/// The documents, in the order of their names. Each names the bridge that its drive is behind, and may change what that says.
 const EMBEDDED: &[(&str, &str)] = &[
     ("asm1051-usb2", include_str!("asm1051-usb2.json")),
     ("hdd", include_str!("hdd.json")),
@@ -25,6 +43,8 @@ pub struct Profile {
     pub schema: String,
     pub name: String,
     pub title: String,
+    /// Name of the bridge.
+    pub behind: String,
     pub usb: UsbProfile,
     pub bridge: BridgeProfile,
     /// Absent for native flash, where there is no ATA drive behind the controller.
@@ -53,15 +73,39 @@ pub struct UsbProfile {
     pub serial: String,
     pub speed_mbit_s: u32,
     pub max_power_ma: u32,
-    pub driver: Driver,
+    pub self_powered: bool,
+    /// bcdUSB, as lsusb prints it.
+    pub usb_version: String,
+    pub bot: BotEndpoints,
+    /// Absent where there is no UAS setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uas: Option<UasEndpoints>,
+}
+
+/// Bulk endpoints of alternate setting 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BotEndpoints {
+    pub in_endpoint: u8,
+    pub out_endpoint: u8,
+}
+
+/// Bulk endpoints of alternate setting 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UasEndpoints {
+    pub command: u8,
+    pub status: u8,
+    pub data_in: u8,
+    pub data_out: u8,
+    /// Streams at SuperSpeed.
+    pub streams: u32,
 }
 
 /// Which kernel driver would take it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
-    #[serde(rename = "uas")]
     Uas,
-    #[serde(rename = "usb-storage")]
     UsbStorage,
 }
 
@@ -105,6 +149,26 @@ pub enum Rri {
     Any,
     /// Only with T_DIR set.
     Tdir,
+    /// The same, and EXTEND is never set in the answer.
+    TdirNoExtend,
+}
+
+/// What an unknown opcode does on the bulk pipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// CHECK CONDITION, 05/20/00.
+    Sense,
+    /// The pipe is halted first.
+    Stall,
+}
+
+/// How a data phase ends on BOT when there is nothing to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EmptyDataIn {
+    ZeroLength,
+    Stall,
 }
 
 /// For which commands a transfer length "in the transport" is taken.
@@ -166,6 +230,8 @@ pub struct BridgeProfile {
     pub sense_cap: SenseCap,
     /// Fixed cost of a command, in microseconds.
     pub command_us: u64,
+    pub unknown: Unknown,
+    pub empty_data_in: EmptyDataIn,
 }
 
 /// Size and speed of the medium.
@@ -340,22 +406,114 @@ impl RawSource {
     }
 }
 
-/// All names, in order.
+/// All names, in order: those of the profiles, and those of the bridges that have none.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    EMBEDDED.iter().map(|(name, _)| *name)
+    let mut names: Vec<&str> = EMBEDDED.iter().chain(BRIDGES).map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter()
+}
+
+/// Names of the bridges, in order.
+pub fn bridges() -> impl Iterator<Item = &'static str> {
+    BRIDGES.iter().map(|(name, _)| *name)
+}
+
+/// A bridge's document.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BridgeDocument {
+    schema: String,
+    name: String,
+    title: String,
+    usb: serde_json::Value,
+    bridge: serde_json::Value,
+}
+
+fn bridge(name: &str) -> Result<BridgeDocument, SpecError> {
+    let text = text_of(BRIDGES, name).ok_or_else(|| SpecError {
+        why: format!("no bridge {name:?}; there are: {}", list(bridges())),
+    })?;
+    let document: BridgeDocument = serde_json::from_str(text).map_err(|e| SpecError {
+        why: format!("bridge {name}: {e}"),
+    })?;
+    if document.schema != "drivethru-sim-bridge/1" || document.name != name {
+        return Err(SpecError {
+            why: format!("bridge {name}: its document is another one"),
+        });
+    }
+    Ok(document)
+}
+
+fn text_of(documents: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+    documents
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+}
+
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Puts the fields of `over` in the place of those in `under`; `null` takes one away.
+fn lay_over(under: &mut serde_json::Value, over: &serde_json::Value) {
+    let (Some(under), Some(over)) = (under.as_object_mut(), over.as_object()) else {
+        return;
+    };
+    for (key, value) in over {
+        under.insert(key.clone(), value.clone());
+    }
 }
 
 /// Reads one profile.
 pub fn load(name: &str) -> Result<Profile, SpecError> {
-    let Some((_, text)) = EMBEDDED.iter().find(|(known, _)| *known == name) else {
-        let known: Vec<&str> = names().collect();
-        return Err(SpecError {
-            why: format!("no simulated device {name:?}; there are: {}", known.join(", ")),
-        });
+    match text_of(EMBEDDED, name) {
+        Some(text) => assemble(name, text),
+        None if text_of(BRIDGES, name).is_some() => {
+            let mut profile = load(USUAL_DRIVE)?;
+            put_behind(&mut profile, name)?;
+            profile.title = format!("{}; behind it the drive of {USUAL_DRIVE}", bridge(name)?.title);
+            name.clone_into(&mut profile.name);
+            Ok(profile)
+        }
+        None => Err(SpecError {
+            why: format!("no simulated device {name:?}; there are: {}", list(names())),
+        }),
+    }
+}
+
+fn assemble(name: &str, text: &str) -> Result<Profile, SpecError> {
+    let wrong = |why: String| SpecError {
+        why: format!("profile {name}: {why}"),
     };
-    serde_json::from_str(text).map_err(|e| SpecError {
-        why: format!("profile {name}: {e}"),
-    })
+    let mut document: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+    let behind = document
+        .get("behind")
+        .and_then(serde_json::Value::as_str)
+        .ok_or_else(|| wrong("behind which bridge?".to_owned()))?;
+    let BridgeDocument { usb, bridge, .. } = self::bridge(behind)?;
+    for (key, mut under) in [("usb", usb), ("bridge", bridge)] {
+        if let Some(over) = document.get(key) {
+            lay_over(&mut under, over);
+        }
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert(key.to_owned(), under);
+        }
+    }
+    serde_json::from_value(document).map_err(|e| wrong(e.to_string()))
+}
+
+/// Puts the drive behind another bridge.
+pub fn put_behind(profile: &mut Profile, name: &str) -> Result<(), SpecError> {
+    let document = bridge(name)?;
+    let wrong = |e: serde_json::Error| SpecError {
+        why: format!("bridge {name}: {e}"),
+    };
+    profile.usb = serde_json::from_value(document.usb).map_err(wrong)?;
+    profile.bridge = serde_json::from_value(document.bridge).map_err(wrong)?;
+    name.clone_into(&mut profile.behind);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -364,9 +522,9 @@ mod tests {
 
     #[test]
     fn every_profile_loads_under_its_own_name() {
-        let mut sorted: Vec<&str> = names().collect();
-        sorted.sort_unstable();
-        assert_eq!(sorted, names().collect::<Vec<_>>());
+        for documents in [EMBEDDED, BRIDGES] {
+            assert!(documents.is_sorted_by_key(|(name, _)| name));
+        }
         for name in names() {
             let profile = load(name).unwrap();
             assert_eq!(profile.name, name);
@@ -375,6 +533,10 @@ mod tests {
                 assert!(u16::from_str_radix(hex, 16).is_ok(), "{name}: {hex}");
             }
         }
+        for name in bridges() {
+            assert_eq!(load(name).unwrap().behind, name);
+        }
         assert!(load("nothing").unwrap_err().why.contains("hdd, hdd-4kn"));
+        assert!(bridge("nothing").unwrap_err().why.contains("asm1153e, asm225cm"));
     }
 }

@@ -6,6 +6,7 @@ mod ata;
 mod bridge;
 mod faults;
 mod logs;
+mod usb;
 
 use std::time::Duration;
 
