@@ -507,16 +507,21 @@ impl ServedDevice<'_> {
             }
             self.alive()?;
             if Instant::now() > until {
-                let log = self.guest.dmesg_since(self.mark.get())?;
-                let log: Vec<String> = log.into_iter().map(|message| message.text).collect();
                 return Err(Error::NotSo {
                     what: format!("{}: {what}", self.spec),
                     after: timeout,
-                    details: format!("{}\n{}", log.join("\n"), self.output()),
+                    details: self.said_meanwhile()?,
                 });
             }
             std::thread::sleep(INTERVAL);
         }
+    }
+
+    /// What the guest's kernel has said since the device was plugged in, and all that the program has.
+    fn said_meanwhile(&self) -> Result<String, Error> {
+        let log = self.guest.dmesg_since(self.mark.get())?;
+        let log: Vec<String> = log.into_iter().map(|message| message.text).collect();
+        Ok(format!("{}\n{}", log.join("\n"), self.output()))
     }
 
     fn alive(&self) -> Result<(), Error> {
@@ -534,7 +539,7 @@ impl ServedDevice<'_> {
             self.alive()?;
             return Err(Error::Refused {
                 request: call,
-                why: attached.stderr_text() + &self.output(),
+                why: attached.stderr_text() + &self.said_meanwhile()?,
             });
         }
         let imported = &self.guest.equipment().imported;
