@@ -289,6 +289,14 @@ impl Speed {
         }
     }
 
+    /// Changes the air's temperature in °C; false where there is no thermal model.
+    pub fn set_ambient(&mut self, celsius: f64) -> bool {
+        if let Some(heat) = &mut self.heat {
+            heat.ambient_c = celsius;
+        }
+        self.heat.is_some()
+    }
+
     /// Lets time pass without a transfer.
     pub fn rest(&mut self, how_long: Duration, asleep: bool) {
         self.age = self.age.saturating_add(how_long);

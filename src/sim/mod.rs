@@ -12,9 +12,11 @@ mod buf;
 mod drive;
 mod facts;
 mod heat;
+mod live;
 mod media;
 mod profiles;
 mod rng;
+pub mod serve;
 mod spec;
 pub mod usb;
 
@@ -88,6 +90,7 @@ pub struct Target {
     clock: Arc<VirtualClock>,
     log: Vec<LogEntry>,
     log_dropped: u64,
+    log_sink: live::LogSink,
     long_sense: bool,
 }
 
@@ -162,6 +165,7 @@ impl Target {
             clock: Arc::new(VirtualClock::new()),
             log: Vec::new(),
             log_dropped: 0,
+            log_sink: live::LogSink::default(),
         })
     }
 
@@ -201,18 +205,6 @@ impl Target {
         };
         self.note(cdb, at, status);
         reply
-    }
-
-    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>) {
-        if self.log.len() >= LOG_LIMIT {
-            self.log.drain(..LOG_LIMIT / 2);
-            self.log_dropped += (LOG_LIMIT / 2) as u64;
-        }
-        self.log.push(LogEntry {
-            cdb: cdb.to_vec(),
-            at,
-            status,
-        });
     }
 
     /// Runs one command that came over USB at `now`, after those before it; the answer is due when the target's clock says
@@ -271,6 +263,21 @@ impl Target {
 
     fn stalls_unknown(&self) -> bool {
         self.profile.bridge.unknown == Unknown::Stall
+    }
+
+    /// The only door to the log: what comes here is in the log and in its sink.
+    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>) {
+        let entry = LogEntry {
+            cdb: cdb.to_vec(),
+            at,
+            status,
+        };
+        if self.log.len() >= LOG_LIMIT {
+            self.log.drain(..LOG_LIMIT / 2);
+            self.log_dropped += (LOG_LIMIT / 2) as u64;
+        }
+        self.log_sink.write(&entry);
+        self.log.push(entry);
     }
 
     /// What the host's driver lets through of the sense data.

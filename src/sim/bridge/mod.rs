@@ -166,6 +166,11 @@ impl Bridge {
         &self.inner
     }
 
+    /// What is behind it, to change it.
+    pub fn inner_mut(&mut self) -> &mut Inner {
+        &mut self.inner
+    }
+
     /// Lets time pass behind the bridge.
     pub fn catch_up(&mut self, now: Duration) {
         match &mut self.inner {
@@ -181,10 +186,19 @@ impl Bridge {
         }
     }
 
-    fn medium(&self) -> &Media {
+    /// What is stored, without a command.
+    pub fn medium(&self) -> &Media {
         match &self.inner {
             Inner::Ata(drive) => drive.medium(),
             Inner::Flash(flash) => &flash.medium,
+        }
+    }
+
+    /// What is stored, to change it without a command.
+    pub fn medium_mut(&mut self) -> &mut Media {
+        match &mut self.inner {
+            Inner::Ata(drive) => drive.medium_mut(),
+            Inner::Flash(flash) => &mut flash.medium,
         }
     }
 

@@ -247,6 +247,31 @@ impl AtaDrive {
         &self.medium
     }
 
+    /// The medium, to change it without a command.
+    pub fn medium_mut(&mut self) -> &mut Media {
+        &mut self.medium
+    }
+
+    /// Pins the sensor, or lets it follow the thermal model again.
+    pub fn pin_temperature(&mut self, celsius: Option<i8>) {
+        self.pinned_c = celsius;
+    }
+
+    /// Changes the air around it, in °C; false without a thermal model.
+    pub fn set_ambient(&mut self, celsius: f64) -> bool {
+        self.speed.set_ambient(celsius)
+    }
+
+    /// Changes how the drive fares.
+    pub fn set_health(&mut self, health: Health) {
+        self.health = health;
+    }
+
+    /// Brings it to a power state without a command; that is no wake.
+    pub fn force_power(&mut self, mode: Mode) {
+        self.power.enter(mode, self.now);
+    }
+
     /// The static part.
     pub fn profile(&self) -> &DriveProfile {
         &self.profile

@@ -136,6 +136,11 @@ impl Flash {
         self.now = self.now.max(now);
     }
 
+    /// Changes the air's temperature in °C; false without a thermal model.
+    pub fn set_ambient(&mut self, celsius: f64) -> bool {
+        self.speed.set_ambient(celsius)
+    }
+
     /// The stick's clock.
     pub fn now(&self) -> Duration {
         self.now
