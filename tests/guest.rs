@@ -115,7 +115,6 @@ fn run(chosen: &[&Check]) -> Result<Vec<String>, Error> {
         compared: Cell::new(0),
         failures: RefCell::default(),
         check: Cell::new("boot"),
-        kernel_messages: Cell::new(0),
         guest,
     };
     bench.look_at_the_kernel_log(|message| message.level <= 4, USUAL_AT_BOOT)?;
@@ -712,7 +711,6 @@ struct Bench {
     compared: Cell<usize>,
     failures: RefCell<Vec<String>>,
     check: Cell<&'static str>,
-    kernel_messages: Cell<usize>,
 }
 
 impl Bench {
@@ -877,11 +875,10 @@ impl Bench {
         counts: fn(&KernelMessage) -> bool,
         usual: &[&str],
     ) -> Result<(), Error> {
-        let log = self.guest.dmesg()?;
         let is_usual = |text: &str| usual.iter().chain(ABOUT_CLOCKS).any(|usual| text.contains(usual));
-        let unusual: Vec<String> = log
+        let news = self.guest.dmesg_new()?;
+        let unusual: Vec<String> = news
             .iter()
-            .skip(self.kernel_messages.replace(log.len()))
             .filter(|message| counts(message) && !is_usual(&message.text))
             .map(|message| format!("(level {}) {}", message.level, message.text))
             .collect();

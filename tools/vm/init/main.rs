@@ -246,9 +246,15 @@ fn disks() -> String {
             .ancestors()
             .take_while(|dir| dir.starts_with("/sys/devices"))
         {
+            if dir
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("usb"))
+            {
+                break; // the root hub, whose serial is the controller's address
+            }
             if let Ok(serial) = fs::read_to_string(dir.join("serial")) {
                 serials.push(serial.trim().to_owned());
-                break; // above it only the root hub, whose serial is the controller's address
+                break;
             }
         }
         for serial in serials {

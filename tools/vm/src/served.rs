@@ -200,7 +200,6 @@ pub struct ServedDevice<'a> {
     guest: &'a Guest,
     spec: String,
     child: RefCell<Child>,
-    control: RefCell<BufReader<UnixStream>>,
     files: Files,
     place: Place,
     /// Number of the first kernel message since it was last plugged in.
@@ -285,13 +284,12 @@ impl Guest {
             .args(&served.arguments);
         let mark = self.kernel_mark()?;
         let mut child = Guarded(Some(start(&mut command, &files.output)?));
-        let control = connect(&mut child, &files, &served.spec)?;
+        wait_until_served(&mut child, &files, &served.spec)?;
 
         let device = ServedDevice {
             guest: self,
             spec: served.spec.clone(),
             child: RefCell::new(child.0.take().expect("it was put in above")),
-            control: RefCell::new(control),
             files,
             place,
             mark: Cell::new(mark),
@@ -401,15 +399,7 @@ impl ServedDevice<'_> {
                 source: error,
             })
         };
-        let mut control = self.control.borrow_mut();
-        control
-            .get_mut()
-            .write_all(format!("{command}\n").as_bytes())
-            .map_err(failed)?;
-        let mut line = String::new();
-        if control.read_line(&mut line).map_err(failed)? == 0 {
-            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
-        }
+        let line = ask(&self.files.control, command).map_err(failed)?;
         let answer: Value = serde_json::from_str(&line)
             .map_err(|error| Error::Protocol(format!("{request}: {error} in {line:?}")))?;
         match answer.get("error") {
@@ -517,16 +507,21 @@ impl ServedDevice<'_> {
             }
             self.alive()?;
             if Instant::now() > until {
-                let log = self.guest.dmesg_since(self.mark.get())?;
-                let log: Vec<String> = log.into_iter().map(|message| message.text).collect();
                 return Err(Error::NotSo {
                     what: format!("{}: {what}", self.spec),
                     after: timeout,
-                    details: format!("{}\n{}", log.join("\n"), self.output()),
+                    details: self.said_meanwhile()?,
                 });
             }
             std::thread::sleep(INTERVAL);
         }
+    }
+
+    /// What the guest's kernel has said since the device was plugged in, and all that the program has.
+    fn said_meanwhile(&self) -> Result<String, Error> {
+        let log = self.guest.dmesg_since(self.mark.get())?;
+        let log: Vec<String> = log.into_iter().map(|message| message.text).collect();
+        Ok(format!("{}\n{}", log.join("\n"), self.output()))
     }
 
     fn alive(&self) -> Result<(), Error> {
@@ -544,7 +539,7 @@ impl ServedDevice<'_> {
             self.alive()?;
             return Err(Error::Refused {
                 request: call,
-                why: attached.stderr_text() + &self.output(),
+                why: attached.stderr_text() + &self.said_meanwhile()?,
             });
         }
         let imported = &self.guest.equipment().imported;
@@ -612,17 +607,24 @@ unsafe extern "C" {
     fn prctl(what: c_int, ...) -> c_int;
 }
 
+/// Sends one line, and reads one.
+fn ask(socket: &Path, command: &str) -> io::Result<String> {
+    let mut socket = UnixStream::connect(socket)?;
+    socket.set_read_timeout(Some(ANSWER_LIMIT))?;
+    socket.write_all(format!("{command}\n").as_bytes())?;
+    let mut line = String::new();
+    match BufReader::new(socket).read_line(&mut line)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(line),
+    }
+}
+
 /// The control socket is there as soon as the program serves.
-fn connect(child: &mut Guarded, files: &Files, spec: &str) -> Result<BufReader<UnixStream>, Error> {
+fn wait_until_served(child: &mut Guarded, files: &Files, spec: &str) -> Result<(), Error> {
     let until = Instant::now() + START_LIMIT;
     loop {
         match UnixStream::connect(&files.control) {
-            Ok(socket) => {
-                socket
-                    .set_read_timeout(Some(ANSWER_LIMIT))
-                    .map_err(Error::io("setting a time-out"))?;
-                return Ok(BufReader::new(socket));
-            }
+            Ok(_) => return Ok(()),
             Err(_) if Instant::now() < until => {}
             Err(error) => return Err(Error::io(format!("control socket of {spec}"))(error)),
         }
