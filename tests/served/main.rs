@@ -5,7 +5,10 @@
 //! names hold one of the words. Two guests share the checks. The table of the documentation is made by a whole run.
 
 mod bench;
+mod media;
 mod peers;
+mod sleep;
+mod table;
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -26,6 +29,28 @@ fn checks() -> Vec<Check> {
         checks.push(Check {
             name: format!("peers at {}", case.spec),
             run: Box::new(|bench| peers::peers(bench, case)),
+        });
+    }
+    for trim in media::TRIMS {
+        checks.push(Check {
+            name: format!("trim at {}", trim.spec),
+            run: Box::new(|bench| media::trim(bench, trim)),
+        });
+    }
+    for spec in media::USED {
+        checks.push(Check {
+            name: format!("fio at {spec}"),
+            run: Box::new(|bench| media::fio(bench, spec)),
+        });
+        checks.push(Check {
+            name: format!("file systems at {spec}"),
+            run: Box::new(|bench| media::file_systems(bench, spec)),
+        });
+    }
+    for spec in sleep::SLEEPERS {
+        checks.push(Check {
+            name: format!("a thousand polls of {spec}"),
+            run: Box::new(|bench| sleep::a_thousand_polls(bench, spec)),
         });
     }
     checks
@@ -65,9 +90,6 @@ fn main() -> ExitCode {
                 findings.failures.len(),
                 start.elapsed().as_secs_f64()
             );
-            for ((device, column), word) in &findings.table {
-                println!("{device} | {column} | {word}");
-            }
             if findings.failures.is_empty() {
                 ExitCode::SUCCESS
             } else {
