@@ -109,6 +109,9 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("usb_serial", "serial number in the USB descriptors"),
 ];
 
+/// Blocks that a bridge may claim: times eight they still fit into the 48 bits of an ATA address.
+const CAPACITY_MAX: u64 = 1 << 45;
+
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -359,7 +362,7 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         }
         "becoming_ready" => options.becoming_ready = number(key, value, 0, 1000)?,
         "bridge" => profiles::put_behind(profile, value)?,
-        "capacity" => options.capacity = Some(number(key, value, 1, u64::MAX)?),
+        "capacity" => options.capacity = Some(number(key, value, 1, CAPACITY_MAX)?),
         "ckcond" => {
             profile.bridge.ckcond = word(
                 key,
@@ -628,6 +631,7 @@ mod tests {
             ("hdd,standby", "option=value"),
             ("hdd,serial=", "1 to 20"),
             ("hdd,bad=5", "LBA+COUNT"),
+            ("hdd,capacity=0", "1 to 35184372088832"),
             ("hdd,bad=5+0", "LBA+COUNT"),
             ("hdd,bad=3907029168+1", "behind the last"),
             ("hdd-4kn,fake_4k=1", "512-byte"),

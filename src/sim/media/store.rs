@@ -124,9 +124,13 @@ fn overwrite(chunks: &mut BTreeMap<u64, Box<[u8]>>, start: u64, data: &[u8]) {
             }
             continue;
         }
-        let chunk = chunks
-            .entry(key)
-            .or_insert_with(|| vec![0; CHUNK_BYTES as usize].into_boxed_slice());
+        let chunk = chunks.entry(key).or_insert_with(|| {
+            if whole {
+                piece.into()
+            } else {
+                vec![0; CHUNK_BYTES as usize].into_boxed_slice()
+            }
+        });
         if let Some(place) = chunk.get_mut(within..within + len) {
             place.copy_from_slice(piece);
         }
