@@ -111,7 +111,10 @@ fn a_server_says_where_it_listens_and_obeys() {
     assert_eq!(status["temperature_celsius"], 33);
     assert_eq!(status["plugged"], true);
     assert_eq!(control(&address, &["set", "temp=44"]).status.code(), Some(0));
-    assert_eq!(document(&control(&address, &["status"]))["temperature_celsius"], 44);
+    assert_eq!(
+        document(&control(&address, &["status"]))["temperature_celsius"],
+        44
+    );
     let refused = control(&address, &["set", "colour=red"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(

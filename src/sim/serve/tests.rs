@@ -620,3 +620,27 @@ fn half_a_megabyte_at_a_time_is_fast() {
     assert!(rate(reading) > 300.0 && rate(writing) > 300.0);
     server.end();
 }
+
+/// Waits for a real host at a socket that the environment names, for trying things by hand.
+#[test]
+#[ignore = "by hand: DRIVETHRU_TEST_SOCKET names the socket"]
+fn a_host_from_outside_is_served() {
+    let Some(path) = std::env::var_os("DRIVETHRU_TEST_SOCKET") else {
+        println!("SKIPPED: DRIVETHRU_TEST_SOCKET names no socket");
+        return;
+    };
+    let server = Running::start(Config {
+        usbredir: Some(Address::Unix(path.into())),
+        ..Config::default()
+    });
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!(
+        "{:?}\n{:?}",
+        server.notices.lock().unwrap(),
+        server.seen.lock().unwrap()
+    );
+    server.end();
+}

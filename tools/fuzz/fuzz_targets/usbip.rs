@@ -5,7 +5,9 @@ use drivethru::sim::serve::usbip::Decoder;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&first, data)) = data.split_first() else { return };
+    let Some((&first, data)) = data.split_first() else {
+        return;
+    };
     // An odd first byte imports first, so that what follows is read as transfers.
     let mut bytes = Vec::new();
     if first & 1 == 1 {
