@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::decode::Kind;
+use crate::sim::serve::Address;
 
 /// Drives the disk behind a USB bridge: temperature, health, identity.
 #[derive(Debug, Parser)]
@@ -209,6 +210,58 @@ pub enum SimCommand {
         #[arg(value_name = "PROFILE")]
         profile: String,
     },
+    /// Offer a simulated drive to a kernel as a USB device
+    Serve(ServeArgs),
+    /// Send one command to the control address of `sim serve`, and print its answer
+    #[command(
+        after_help = "Exit codes: 0 the command was obeyed, 2 it was not (the answer says why), 4 nobody answers there."
+    )]
+    Control {
+        /// Where `sim serve --control` listens: PORT (on 127.0.0.1), HOST:PORT or unix:PATH
+        #[arg(value_name = "ADDR")]
+        address: Address,
+        /// The command: help, status, unplug, plug, set OPTION=VALUE, log [clear], read LBA COUNT, write LBA HEX, quit
+        #[arg(value_name = "WORD", required = true)]
+        words: Vec<String>,
+    },
+}
+
+/// Options of `sim serve`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "ADDR is PORT (on 127.0.0.1), HOST:PORT or unix:PATH; USB/IP is TCP only. Port 0 lets the system choose; \
+the real one is printed on stderr. An address that other machines reach has to be written out: nothing asks who they are.\n\n\
+QEMU: -chardev socket,id=c0,host=127.0.0.1,port=4000 -device qemu-xhci -device usb-redir,chardev=c0\n\
+Linux: usbip --tcp-port 3240 attach -r 127.0.0.1 -b 1-1 (needs the module vhci_hcd)\n\n\
+One host at a time has the device. When it goes away the device keeps its power, and the next host may come. SIGINT, \
+SIGTERM and the control command `quit` end the server."
+)]
+#[command(group = clap::ArgGroup::new("face").args(["usbip", "usbredir"]).multiple(true).required(true))]
+pub struct ServeArgs {
+    /// The simulated drive: PROFILE[,option=value...], see `drivethru sim list`
+    #[arg(value_name = "PROFILE")]
+    pub profile: String,
+    /// Listen here for USB/IP; the bus id is 1-1
+    #[arg(long, value_name = "ADDR")]
+    pub usbip: Option<Address>,
+    /// Listen here for usbredir, as QEMU speaks it
+    #[arg(long, value_name = "ADDR")]
+    pub usbredir: Option<Address>,
+    /// Call the usbredir address instead of listening there (QEMU with server=on), until it answers
+    #[arg(long, requires = "usbredir")]
+    pub connect: bool,
+    /// Listen here for `drivethru sim control`
+    #[arg(long, value_name = "ADDR")]
+    pub control: Option<Address>,
+    /// Append each CDB that reaches the simulator to this file, as one JSON line
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Start with the plug pulled; the control command `plug` puts it in
+    #[arg(long, requires = "control")]
+    pub unplugged: bool,
+    /// End when the first host has gone
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// Commands of `setup`.

@@ -76,7 +76,13 @@ impl Target {
     /// No or more than 64 blocks, or some that are not there.
     pub fn peek(&self, lba: u64, count: u64) -> Result<Vec<u8>, SpecError> {
         self.check_extent(lba, count)?;
-        Ok(self.bridge.medium().read(lba, count))
+        let per_block = self.bridge.sectors_per_block();
+        self.bridge
+            .medium()
+            .read(lba * per_block, count * per_block)
+            .map_err(|e| SpecError {
+                why: format!("block {lba}: {e:?}"),
+            })
     }
 
     /// Changes logical blocks without a command.
@@ -92,15 +98,25 @@ impl Target {
             });
         }
         self.check_extent(lba, len / block)?;
-        self.bridge.medium_mut().write(lba, data);
-        Ok(())
+        let lba = lba * self.bridge.sectors_per_block();
+        let medium = self.bridge.medium_mut();
+        medium.set_write_fault(None);
+        medium.write(lba, data).map(drop).map_err(|e| SpecError {
+            why: format!("block {lba}: {e:?}"),
+        })
     }
 
     fn check_extent(&self, lba: u64, count: u64) -> Result<(), SpecError> {
         let why = if !(1..=MAX_PEEK_BLOCKS).contains(&count) {
             format!("from 1 to {MAX_PEEK_BLOCKS} blocks at one time, not {count}")
-        } else if !self.bridge.medium().holds(lba, count) {
-            format!("the last block is {}", self.bridge.sectors().saturating_sub(1))
+        } else if lba
+            .checked_add(count)
+            .is_none_or(|end| end > self.bridge.whole_blocks())
+        {
+            format!(
+                "the last block is {}",
+                self.bridge.whole_blocks().saturating_sub(1)
+            )
         } else {
             return Ok(());
         };

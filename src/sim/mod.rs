@@ -156,7 +156,7 @@ impl Target {
     /// An unknown profile or option, with the known ones in the text.
     pub fn open(spec: &str) -> Result<Self, SpecError> {
         let (profile, options) = spec::parse(spec)?;
-        let bridge = Bridge::new(&profile, &options);
+        let bridge = Bridge::new(&profile, &options)?;
         Ok(Self {
             // A host that reads SPC-3 or later in INQUIRY asks for long sense from the start.
             long_sense: profile.bridge.version >= 5,
@@ -232,10 +232,10 @@ impl Target {
         answer
     }
 
-    /// The plug was pulled and put back: bridge and drive start anew.
-    fn power_cycle(&mut self, now: Duration) {
+    /// The plug was pulled and put back at `now`: bridge and drive start anew.
+    fn replug(&mut self, now: Duration) {
         self.clock.advance(now.saturating_sub(self.clock.now()));
-        self.bridge.power_cycle();
+        self.power_cycle();
     }
 
     /// What enumeration tells.
@@ -278,6 +278,22 @@ impl Target {
         }
         self.log_sink.write(&entry);
         self.log.push(entry);
+    }
+
+    /// Runs a command that writes `out_len_bytes` which nobody needs to hold: each sector reads afterwards as bytes made up
+    /// from seed, address and pass, so that a long run costs no memory with `payload=virtual`.
+    pub fn write_made_up(&mut self, cdb: &[u8], out_len_bytes: usize, timeout: Duration) -> Reply {
+        self.bridge.hold_nothing(true);
+        let reply = self.command(cdb, &vec![0; out_len_bytes], 0, timeout);
+        self.bridge.hold_nothing(false);
+        reply
+    }
+
+    /// Cuts the power of bridge and drive and gives it back; the virtual clock moves by what it takes until both are up.
+    pub fn power_cycle(&mut self) {
+        let took = self.bridge.power_cycle(self.clock.now());
+        self.long_sense = self.profile.bridge.version >= 5;
+        self.clock.advance(took);
     }
 
     /// What the host's driver lets through of the sense data.
@@ -340,7 +356,7 @@ impl Target {
         }
     }
 
-    /// Logical blocks that are trimmed and not written since.
+    /// Sectors of the drive that are trimmed and not written since.
     pub fn trimmed_blocks(&self) -> u64 {
         self.bridge.trimmed_sectors()
     }

@@ -1,14 +1,27 @@
 //! What follows `sim:`: a profile and options.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::SpecError;
 use super::drive::power::Mode;
-use super::profiles::{self, CkCond, Profile, Sat, SenseCap, SenseFormat, UasEndpoints, Unknown};
+use super::media::{Reach, Setup, Store, Trimmed, Written};
+use super::profiles::{
+    self, CkCond, DriveProfile, Profile, Sat, SenseCap, SenseFormat, TrimProfile, UasEndpoints, Unknown,
+};
+use super::rng::Rng;
 
 /// Options with what they do, in the order of their names.
 pub const OPTIONS: &[(&str, &str)] = &[
+    (
+        "amac",
+        "1: the drive limits its capacity by ACCESSIBLE MAX ADDRESS CONFIGURATION, not by a host protected area",
+    ),
     ("ambient", "air temperature in °C, -40 to 80"),
+    (
+        "bad",
+        "LBA+COUNT: sectors of the drive that cannot be read until they are written; may be given again",
+    ),
     (
         "becoming_ready",
         "the first N commands answer 02/04/01, becoming ready",
@@ -19,15 +32,23 @@ pub const OPTIONS: &[(&str, &str)] = &[
          phison-stick, rtl9201, stick, vl716",
     ),
     (
+        "capacity",
+        "blocks that the bridge claims, whatever the drive has",
+    ),
+    (
         "ckcond",
         "CK_COND on success: honour, ignore (GOOD), empty (zero registers) or refuse (05/24/00)",
     ),
     ("ext", "0: the bridge refuses 48-bit commands; 1: it takes them"),
     (
+        "fake_4k",
+        "1: the bridge makes one block of 4096 bytes out of eight sectors of the drive",
+    ),
+    (
         "fault",
         "zero-success, echo, timeout (until reset), late (61 s), gone, replug (off the bus and back), short, bad-checksum, \
-         swapped, garbage-temp; on USB also stall, csw-tag, csw-residue, phase-error, babble, hang (until reset), \
-         die-after-vendor (a vendor command kills the next read)",
+         swapped, garbage-temp; of writes: torn-write (half of it stored), lost-write (nothing stored); on USB also stall, \
+         csw-tag, csw-residue, phase-error, babble, hang (until reset), die-after-vendor (a vendor command kills the next read)",
     ),
     (
         "fault_after",
@@ -48,7 +69,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "payload",
-        "keep (default) or drop: whether written data is held in memory",
+        "keep (default): written data is held; virtual: only where; drop: nothing. Virtual data reads as made-up bytes",
     ),
     ("power", "state at the start: active, idle, standby or sleep"),
     ("sat", "ATA PASS-THROUGH CDBs taken: both, 16, 12 or none"),
@@ -63,10 +84,19 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ),
     ("serial", "serial number of the inner drive"),
     ("speed", "of the USB link, in Mbit/s: 480, 5000 or 10000"),
+    (
+        "store",
+        "path of a sparse file that holds the medium; made if missing",
+    ),
     ("temp", "pins the sensor to this many °C, -60 to 127"),
     (
         "transport",
         "bot: no UAS setting; uas: one with 32 streams even if the bridge has none",
+    ),
+    (
+        "trim",
+        "trimmed sectors read as zero, ones, or what was there (keep); ignore: TRIM does nothing; \
+         neighbour: it takes one sector too many",
     ),
     (
         "unit_attention",
@@ -116,6 +146,10 @@ pub enum Fault {
     Hang,
     /// The first read after a vendor command hangs the bridge.
     DieAfterVendor,
+    /// A write of several sectors stores the first half.
+    TornWrite,
+    /// A write stores nothing.
+    LostWrite,
 }
 
 /// Commands that a fault strikes.
@@ -154,10 +188,14 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// What strikes a command with this opcode; counts.
-    pub fn strike(&mut self, opcode: u8) -> Option<Fault> {
+    /// What strikes a command with this opcode, which may be one that writes to the medium; counts.
+    pub fn strike(&mut self, opcode: u8, writes: bool) -> Option<Fault> {
         let fault = self.fault?;
-        if !self.scope.covers(opcode) {
+        let covered = match fault {
+            Fault::TornWrite | Fault::LostWrite => writes,
+            _ => self.scope.covers(opcode),
+        };
+        if !covered {
             return None;
         }
         if self.after > 0 {
@@ -190,8 +228,65 @@ pub struct Options {
     pub health: Health,
     pub becoming_ready: u32,
     pub unit_attention: bool,
-    pub keep_payload: bool,
+    pub payload: Payload,
+    pub store: Option<PathBuf>,
+    /// Set where TRIM does not do what the drive claims.
+    pub trim_reach: Reach,
+    pub bad: Vec<(u64, u64)>,
+    pub capacity: Option<u64>,
+    pub fake_4k: bool,
     pub seed: Option<u64>,
+}
+
+/// What becomes of written data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    Keep,
+    Virtual,
+    Drop,
+}
+
+/// What TRIM does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TrimHabit {
+    Reads(Trimmed),
+    Reaches(Reach),
+}
+
+impl Options {
+    /// The medium that profile and options ask for.
+    pub fn medium(&self, profile: &Profile) -> Result<Setup, SpecError> {
+        let m = &profile.medium;
+        let seed = self
+            .seed
+            .unwrap_or_else(|| Rng::from_name(&profile.name).next_u64());
+        let store = match (&self.store, self.payload) {
+            (Some(path), _) => file(path, m.sectors.saturating_mul(u64::from(m.logical_sector_bytes)))?,
+            (None, Payload::Keep) => Store::memory(),
+            (None, Payload::Virtual) => Store::Virtual(Written::new(seed)),
+            (None, Payload::Drop) => Store::Nothing,
+        };
+        let trimmed = match profile.drive.as_ref().and_then(|d| d.trim.as_ref()) {
+            Some(claims) if claims.zeroes => Trimmed::Zeros,
+            Some(claims) if claims.deterministic => Trimmed::Ones,
+            _ => Trimmed::Old,
+        };
+        Ok(Setup {
+            sectors: m.sectors,
+            sector_bytes: m.logical_sector_bytes,
+            store,
+            trimmed,
+            reach: self.trim_reach,
+            bad: self.bad.clone(),
+            seed,
+        })
+    }
+}
+
+fn file(path: &Path, bytes: u64) -> Result<Store, SpecError> {
+    Store::file(path, bytes).map_err(|e| SpecError {
+        why: format!("store {}: {e}", path.display()),
+    })
 }
 
 /// Reads `PROFILE[,option=value...]`.
@@ -205,7 +300,12 @@ pub fn parse(spec: &str) -> Result<(Profile, Options), SpecError> {
         health: Health::Good,
         becoming_ready: 0,
         unit_attention: false,
-        keep_payload: true,
+        payload: Payload::Keep,
+        store: None,
+        trim_reach: Reach::Exact,
+        bad: Vec::new(),
+        capacity: None,
+        fake_4k: false,
         seed: None,
     };
     let mut pairs = Vec::new();
@@ -222,14 +322,44 @@ pub fn parse(spec: &str) -> Result<(Profile, Options), SpecError> {
     for (key, value) in pairs {
         apply(&mut profile, &mut options, key, value)?;
     }
+    check(&profile, &options)?;
     Ok((profile, options))
+}
+
+/// What only the whole can tell.
+fn check(profile: &Profile, options: &Options) -> Result<(), SpecError> {
+    let sectors = profile.medium.sectors;
+    let beyond = |(first, count): &(u64, u64)| first.checked_add(*count).is_none_or(|end| end > sectors);
+    let why = if options.store.is_some() && options.payload != Payload::Keep {
+        "store holds what is written, so payload can only be keep".to_owned()
+    } else if options.fake_4k && profile.medium.logical_sector_bytes != 512 {
+        "fake_4k needs a drive of 512-byte sectors".to_owned()
+    } else if options.bad.iter().any(beyond) {
+        format!("bad ends behind the last of {sectors} sectors")
+    } else {
+        return Ok(());
+    };
+    Err(SpecError { why })
 }
 
 fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -> Result<(), SpecError> {
     match key {
+        "amac" => {
+            let amac = word(key, value, &[("0", false), ("1", true)])?;
+            inner(profile, key)?.amac = amac;
+        }
         "ambient" => profile.ambient_c = number(key, value, -40.0, 80.0)?,
+        "bad" => {
+            let extent = value.split_once('+').and_then(|(first, count)| {
+                Some((first.parse().ok()?, count.parse().ok().filter(|n| *n > 0)?))
+            });
+            options.bad.push(extent.ok_or_else(|| SpecError {
+                why: format!("bad takes LBA+COUNT, not {value:?}"),
+            })?);
+        }
         "becoming_ready" => options.becoming_ready = number(key, value, 0, 1000)?,
         "bridge" => profiles::put_behind(profile, value)?,
+        "capacity" => options.capacity = Some(number(key, value, 1, u64::MAX)?),
         "ckcond" => {
             profile.bridge.ckcond = word(
                 key,
@@ -247,6 +377,7 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         "fault_after" => options.trouble.after = number(key, value, 0, u64::MAX)?,
         "fault_count" => options.trouble.count = Some(number(key, value, 0, u64::MAX)?),
         "fault_on" => options.trouble.scope = word(key, value, SCOPES)?,
+        "fake_4k" => options.fake_4k = word(key, value, &[("0", false), ("1", true)])?,
         "health" => {
             options.health = word(
                 key,
@@ -261,7 +392,17 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         "log_temperature" => {
             profile.bridge.log_temperature = word(key, value, &[("0", false), ("1", true)])?;
         }
-        "payload" => options.keep_payload = word(key, value, &[("keep", true), ("drop", false)])?,
+        "payload" => {
+            options.payload = word(
+                key,
+                value,
+                &[
+                    ("keep", Payload::Keep),
+                    ("virtual", Payload::Virtual),
+                    ("drop", Payload::Drop),
+                ],
+            )?;
+        }
         "power" => {
             options.power = word(
                 key,
@@ -343,6 +484,36 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                 });
             }
         },
+        "store" if !value.is_empty() => options.store = Some(PathBuf::from(value)),
+        "store" => {
+            return Err(SpecError {
+                why: "store takes the path of a file".to_owned(),
+            });
+        }
+        "trim" => {
+            let habit = word(
+                key,
+                value,
+                &[
+                    ("zero", TrimHabit::Reads(Trimmed::Zeros)),
+                    ("ones", TrimHabit::Reads(Trimmed::Ones)),
+                    ("keep", TrimHabit::Reads(Trimmed::Old)),
+                    ("ignore", TrimHabit::Reaches(Reach::Nothing)),
+                    ("neighbour", TrimHabit::Reaches(Reach::Neighbour)),
+                ],
+            )?;
+            let trim = &mut inner(profile, key)?.trim;
+            match habit {
+                TrimHabit::Reads(reads_as) => {
+                    *trim = Some(TrimProfile {
+                        max_blocks: trim.as_ref().map_or(8, |t| t.max_blocks),
+                        deterministic: reads_as != Trimmed::Old,
+                        zeroes: reads_as == Trimmed::Zeros,
+                    });
+                }
+                TrimHabit::Reaches(reach) => options.trim_reach = reach,
+            }
+        }
         "unit_attention" => options.unit_attention = word(key, value, &[("0", false), ("1", true)])?,
         "unknown" => {
             profile.bridge.unknown = word(
@@ -382,6 +553,8 @@ const FAULTS: &[(&str, Fault)] = &[
     ("bad-checksum", Fault::BadChecksum),
     ("swapped", Fault::Swapped),
     ("garbage-temp", Fault::GarbageTemp),
+    ("torn-write", Fault::TornWrite),
+    ("lost-write", Fault::LostWrite),
     ("stall", Fault::Stall),
     ("csw-tag", Fault::CswTag),
     ("csw-residue", Fault::CswResidue),
@@ -398,6 +571,13 @@ const SCOPES: &[(&str, Scope)] = &[
     ("write", Scope::Write),
     ("any", Scope::Any),
 ];
+
+fn inner<'p>(profile: &'p mut Profile, key: &str) -> Result<&'p mut DriveProfile, SpecError> {
+    let name = &profile.name;
+    profile.drive.as_mut().ok_or_else(|| SpecError {
+        why: format!("{key} is for an ATA drive, and {name} has none"),
+    })
+}
 
 fn word<T: Copy>(key: &str, value: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
     known
@@ -447,8 +627,15 @@ mod tests {
             ("hdd,sat=13", "both, 16, 12, none"),
             ("hdd,standby", "option=value"),
             ("hdd,serial=", "1 to 20"),
+            ("hdd,bad=5", "LBA+COUNT"),
+            ("hdd,bad=5+0", "LBA+COUNT"),
+            ("hdd,bad=3907029168+1", "behind the last"),
+            ("hdd-4kn,fake_4k=1", "512-byte"),
+            ("stick,trim=zero", "stick has none"),
+            ("ssd,payload=virtual,store=x", "only be keep"),
+            ("ssd,store=/nowhere/at/all", "No such file"),
         ] {
-            let why = parse(bad).unwrap_err().why;
+            let why = crate::sim::Target::open(bad).unwrap_err().why;
             assert!(why.contains(hint), "{bad}: {why}");
         }
     }

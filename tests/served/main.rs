@@ -42,7 +42,9 @@ fn main() -> ExitCode {
     let all = checks.len();
     let chosen: Vec<Check> = checks
         .into_iter()
-        .filter(|check| filters.is_empty() || filters.iter().any(|filter| check.name.contains(filter.as_str())))
+        .filter(|check| {
+            filters.is_empty() || filters.iter().any(|filter| check.name.contains(filter.as_str()))
+        })
         .collect();
     let count = chosen.len();
     if count == 0 {
@@ -53,7 +55,10 @@ fn main() -> ExitCode {
         Ok(findings) => {
             let whole = count == all;
             let _ = whole;
-            findings.failures.iter().for_each(|failure| println!("FAILED: {failure}"));
+            findings
+                .failures
+                .iter()
+                .for_each(|failure| println!("FAILED: {failure}"));
             println!(
                 "served: {count} checks, {} values compared, {} failures, {:.0} s",
                 findings.compared,
@@ -63,14 +68,22 @@ fn main() -> ExitCode {
             for ((device, column), word) in &findings.table {
                 println!("{device} | {column} | {word}");
             }
-            if findings.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if findings.failures.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }
         Err(Error::Unavailable(why)) => {
             println!("SKIPPED: {count} checks of simulated bridges on a real kernel: {why}");
             let required = ["CI", "DRIVETHRU_REQUIRE_VM"]
                 .iter()
                 .any(|name| std::env::var_os(name).is_some());
-            if required { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+            if required {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            }
         }
         Err(error) => {
             println!("FAILED: {error}");
@@ -116,8 +129,16 @@ fn work(queue: &Mutex<std::vec::IntoIter<Check>>) -> Result<Findings, Error> {
         if let Err(why) = (check.run)(&bench) {
             bench.fail(why);
         }
-        let verdict = if bench.failure_count() == before { "ok" } else { "FAILED" };
-        println!("{}: {verdict} ({:.1} s)", check.name, round(start.elapsed()).as_secs_f64());
+        let verdict = if bench.failure_count() == before {
+            "ok"
+        } else {
+            "FAILED"
+        };
+        println!(
+            "{}: {verdict} ({:.1} s)",
+            check.name,
+            round(start.elapsed()).as_secs_f64()
+        );
     }
 }
 

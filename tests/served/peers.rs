@@ -57,7 +57,8 @@ impl Model {
             .args(["sim", "show", spec, "--json"])
             .output()
             .map_err(|error| error.to_string())?;
-        let document = serde_json::from_slice(&shown.stdout).map_err(|error| format!("sim show {spec}: {error}"))?;
+        let document =
+            serde_json::from_slice(&shown.stdout).map_err(|error| format!("sim show {spec}: {error}"))?;
         Ok(Self {
             spec: spec.to_owned(),
             document,
@@ -72,11 +73,17 @@ impl Model {
     }
 
     pub fn number(&self, pointer: &str) -> u64 {
-        self.document.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
+        self.document
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
     }
 
     pub fn is(&self, pointer: &str) -> bool {
-        self.document.pointer(pointer).and_then(Value::as_bool).unwrap_or_default()
+        self.document
+            .pointer(pointer)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
     }
 
     pub fn has_page(&self, page: u64) -> bool {
@@ -113,7 +120,11 @@ pub fn peers(bench: &Bench, case: &Case) -> Result<(), String> {
 }
 
 fn kernel_word(bench: &Bench) -> Result<&'static str, String> {
-    Ok(if bench.kernel_is_quiet(ALSO_USUAL)? { "quiet" } else { "NOISY" })
+    Ok(if bench.kernel_is_quiet(ALSO_USUAL)? {
+        "quiet"
+    } else {
+        "NOISY"
+    })
 }
 
 /// What the kernel says when a program asks a bridge for what it does not have.
@@ -176,12 +187,29 @@ fn lsusb(bench: &Bench, model: &Model, _: &str) -> Result<String, String> {
     let bcd = model.text("/usb/bcd_device");
     let whole = bcd[..2].trim_start_matches('0');
     let bcd = format!("{}.{}", if whole.is_empty() { "0" } else { whole }, &bcd[2..]);
-    let last = |label: &str| after(&out, label).map(|rest| rest.split_once(' ').map_or(String::new(), |(_, s)| s.trim().to_owned()));
+    let last = |label: &str| {
+        after(&out, label).map(|rest| {
+            rest.split_once(' ')
+                .map_or(String::new(), |(_, s)| s.trim().to_owned())
+        })
+    };
     bench.same("lsusb: bcdDevice", after(&out, "bcdDevice"), Some(bcd));
-    bench.same("lsusb: iManufacturer", last("iManufacturer"), Some(model.text("/usb/manufacturer")));
-    bench.same("lsusb: iProduct", last("iProduct"), Some(model.text("/usb/product")));
+    bench.same(
+        "lsusb: iManufacturer",
+        last("iManufacturer"),
+        Some(model.text("/usb/manufacturer")),
+    );
+    bench.same(
+        "lsusb: iProduct",
+        last("iProduct"),
+        Some(model.text("/usb/product")),
+    );
     bench.same("lsusb: iSerial", last("iSerial"), Some(model.text("/usb/serial")));
-    bench.same("lsusb: UAS setting", out.contains("bInterfaceProtocol     98"), model.has_uas());
+    bench.same(
+        "lsusb: UAS setting",
+        out.contains("bInterfaceProtocol     98"),
+        model.has_uas(),
+    );
     let streams = after(&out, "MaxStreams").and_then(|text| text.parse().ok());
     let expected = (model.has_uas() && model.number("/usb/speed_mbit_s") >= 5000)
         .then(|| model.number("/usb/uas/streams"));
@@ -215,23 +243,43 @@ fn sg_readcap(bench: &Bench, model: &Model, node: &str) -> Result<String, String
         model.number("/medium/logical_sector_bytes"),
     );
     let short = bench.well(&format!("sg_readcap {node}"))?;
-    bench.same("READ CAPACITY(10): blocks", number(&short, "Number of logical blocks="), Some(sectors));
-    bench.same("READ CAPACITY(10): bytes", number(&short, "Logical block length="), Some(bytes));
+    bench.same(
+        "READ CAPACITY(10): blocks",
+        number(&short, "Number of logical blocks="),
+        Some(sectors),
+    );
+    bench.same(
+        "READ CAPACITY(10): bytes",
+        number(&short, "Logical block length="),
+        Some(bytes),
+    );
     let long = bench.run(&format!("sg_readcap --16 {node}"))?;
     if !model.is("/bridge/sixteen_byte_block_commands") {
         bench.same("READ CAPACITY(16) is refused", long.status, 9);
         return agree(3);
     }
     let long = long.stdout_text();
-    bench.same("READ CAPACITY(16): blocks", number(&long, "Number of logical blocks="), Some(sectors));
-    bench.same("READ CAPACITY(16): bytes", number(&long, "Logical block length="), Some(bytes));
+    bench.same(
+        "READ CAPACITY(16): blocks",
+        number(&long, "Number of logical blocks="),
+        Some(sectors),
+    );
+    bench.same(
+        "READ CAPACITY(16): bytes",
+        number(&long, "Logical block length="),
+        Some(bytes),
+    );
     bench.same(
         "READ CAPACITY(16): LBPME",
         number(&long, "lbpme="),
         Some(u64::from(model.is("/bridge/unmap"))),
     );
     let zeroes = model.is("/bridge/unmap") && model.is("/drive/trim/zeroes");
-    bench.same("READ CAPACITY(16): LBPRZ", number(&long, "lbprz="), Some(u64::from(zeroes)));
+    bench.same(
+        "READ CAPACITY(16): LBPRZ",
+        number(&long, "lbprz="),
+        Some(u64::from(zeroes)),
+    );
     let physical = number(&long, "Logical blocks per physical block exponent=").map(|e| bytes << e);
     bench.same(
         "READ CAPACITY(16): physical block",
@@ -243,11 +291,19 @@ fn sg_readcap(bench: &Bench, model: &Model, node: &str) -> Result<String, String
 
 fn sg_vpd(bench: &Bench, model: &Model, node: &str) -> Result<String, String> {
     let mut values = 0;
-    for (page, name, code) in [("bl", "block limits", 0xb0), ("lbpv", "provisioning", 0xb2), ("ai", "ATA information", 0x89)] {
+    for (page, name, code) in [
+        ("bl", "block limits", 0xb0),
+        ("lbpv", "provisioning", 0xb2),
+        ("ai", "ATA information", 0x89),
+    ] {
         let out = bench.run(&format!("sg_vpd -p {page} {node}"))?;
         let there = out.status == 0;
         values += 1;
-        bench.same(&format!("VPD page {code:x}h, {name}"), there, model.has_page(code));
+        bench.same(
+            &format!("VPD page {code:x}h, {name}"),
+            there,
+            model.has_page(code),
+        );
         if !there {
             continue;
         }
@@ -260,11 +316,18 @@ fn sg_vpd(bench: &Bench, model: &Model, node: &str) -> Result<String, String> {
             }
             "lbpv" => {
                 let unmap = after(&out, "Unmap command supported (LBPU):");
-                bench.same("LBPU", unmap, Some(u8::from(model.is("/bridge/unmap")).to_string()));
+                bench.same(
+                    "LBPU",
+                    unmap,
+                    Some(u8::from(model.is("/bridge/unmap")).to_string()),
+                );
                 values += 1;
             }
             _ => {
-                bench.holds("the page has the drive's model", out.contains(model.text("/drive/model").as_str()));
+                bench.holds(
+                    "the page has the drive's model",
+                    out.contains(model.text("/drive/model").as_str()),
+                );
                 bench.holds("the page has a SATA signature", out.contains("SATA"));
                 values += 2;
             }
@@ -278,7 +341,12 @@ fn sg_sat_identify(bench: &Bench, model: &Model, node: &str) -> Result<String, S
     for length in [12, 16] {
         let out = bench.run(&format!("sg_sat_identify --len={length} --raw {node}"))?;
         values += 1;
-        if !bench.same(&format!("{length}-byte CDB taken"), out.status == 0, model.takes(length)) || out.status != 0 {
+        if !bench.same(
+            &format!("{length}-byte CDB taken"),
+            out.status == 0,
+            model.takes(length),
+        ) || out.status != 0
+        {
             continue;
         }
         let page = &out.stdout;
@@ -299,7 +367,11 @@ fn sg_sat_identify(bench: &Bench, model: &Model, node: &str) -> Result<String, S
         bench.same("checksum", sum, 0);
         values += 5;
     }
-    if model.takes(12) || model.takes(16) { agree(values) } else { refused() }
+    if model.takes(12) || model.takes(16) {
+        agree(values)
+    } else {
+        refused()
+    }
 }
 
 fn smartctl_sat(bench: &Bench, model: &Model, node: &str) -> Result<String, String> {
@@ -320,12 +392,29 @@ fn smartctl(bench: &Bench, model: &Model, command: &str, cdb_bytes: u64) -> Resu
     }
     // Bit 2 tells of some log that is not there, or of registers that did not come back.
     bench.same("smartctl: its exit code", code & !4, 0);
-    let word = |pointer: &str| got.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let word = |pointer: &str| {
+        got.pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let number = |pointer: &str| got.pointer(pointer).and_then(Value::as_u64);
     bench.same("model_name", word("/model_name"), model.text("/drive/model"));
-    bench.same("serial_number", word("/serial_number"), model.text("/drive/serial"));
-    bench.same("firmware_version", word("/firmware_version"), model.text("/drive/firmware"));
-    bench.same("blocks", number("/user_capacity/blocks"), Some(model.number("/medium/sectors")));
+    bench.same(
+        "serial_number",
+        word("/serial_number"),
+        model.text("/drive/serial"),
+    );
+    bench.same(
+        "firmware_version",
+        word("/firmware_version"),
+        model.text("/drive/firmware"),
+    );
+    bench.same(
+        "blocks",
+        number("/user_capacity/blocks"),
+        Some(model.number("/medium/sectors")),
+    );
     bench.same(
         "logical block",
         number("/logical_block_size"),
@@ -342,8 +431,16 @@ fn smartctl(bench: &Bench, model: &Model, command: &str, cdb_bytes: u64) -> Resu
         number("/rotation_rate"),
         Some(if rotation == 1 { 0 } else { rotation }),
     );
-    bench.same("temperature", number("/temperature/current"), Some(CELSIUS as u64));
-    bench.same("smart_status", got.pointer("/smart_status/passed").cloned(), Some(Value::Bool(true)));
+    bench.same(
+        "temperature",
+        number("/temperature/current"),
+        Some(CELSIUS as u64),
+    );
+    bench.same(
+        "smart_status",
+        got.pointer("/smart_status/passed").cloned(),
+        Some(Value::Bool(true)),
+    );
     let ids: Vec<u64> = got
         .pointer("/ata_smart_attributes/table")
         .and_then(Value::as_array)
@@ -356,7 +453,10 @@ fn smartctl(bench: &Bench, model: &Model, command: &str, cdb_bytes: u64) -> Resu
         .map(|table| table.iter().filter_map(|a| a["id"].as_u64()).collect())
         .unwrap_or_default();
     bench.same("attributes", ids, expected);
-    let (wide, sct) = (model.is("/bridge/ext") && cdb_bytes == 16, model.number("/drive/sct"));
+    let (wide, sct) = (
+        model.is("/bridge/ext") && cdb_bytes == 16,
+        model.number("/drive/sct"),
+    );
     let mut values = 11;
     if sct & 1 == 1 {
         bench.same(
@@ -449,9 +549,21 @@ fn drivethru_reads(bench: &Bench, model: &Model, node: &str) -> Result<String, S
         return refused();
     }
     let find = |key: &str| find(&info, key).cloned();
-    bench.same("info: model", find("model"), Some(model.text("/drive/model").into()));
-    bench.same("info: serial", find("serial"), Some(model.text("/drive/serial").into()));
-    bench.same("info: sectors", find("sectors"), Some(model.number("/medium/sectors").into()));
+    bench.same(
+        "info: model",
+        find("model"),
+        Some(model.text("/drive/model").into()),
+    );
+    bench.same(
+        "info: serial",
+        find("serial"),
+        Some(model.text("/drive/serial").into()),
+    );
+    bench.same(
+        "info: sectors",
+        find("sectors"),
+        Some(model.number("/medium/sectors").into()),
+    );
     let temp = bench.ours(&format!("temp --json {node}"))?;
     bench.same("temp: its exit code", temp.status, 0);
     let temp = json(&temp)?;
@@ -463,7 +575,9 @@ fn drivethru_reads(bench: &Bench, model: &Model, node: &str) -> Result<String, S
     let smart = bench.ours(&format!("smart --json {node}"))?;
     bench.same("smart: its exit code", smart.status, 0);
     let smart = json(&smart)?;
-    let attributes = self::find(&smart, "attributes").and_then(Value::as_array).map(Vec::len);
+    let attributes = self::find(&smart, "attributes")
+        .and_then(Value::as_array)
+        .map(Vec::len);
     let expected = model
         .document
         .pointer("/drive/attributes")

@@ -80,9 +80,9 @@ impl Bridge {
 
     /// ATA Information, 568 bytes after the header.
     fn ata_information(&self) -> Option<Vec<u8>> {
-        let Inner::Ata(drive) = &self.inner else {
+        if matches!(self.inner, Inner::Flash(_)) {
             return None;
-        };
+        }
         // Offsets here count from byte 4 of the page.
         let mut body = vec![0; 568];
         put(&mut body, 4, &padded(&self.profile.vendor, 8));
@@ -92,14 +92,16 @@ impl Bridge {
         put(&mut body, 32, &[0x34, 0x00, 0x50, 0x01, 0x01]);
         put8(&mut body, 44, 0x01);
         put8(&mut body, 52, 0xec);
-        put(&mut body, 56, &drive.identify_page());
+        put(&mut body, 56, &self.cache.identify);
         Some(body)
     }
 
     /// Block Limits, 60 bytes after the header.
     fn block_limits(&self) -> Vec<u8> {
         let mut body = vec![0; 60];
-        let per_physical = self.physical_sector_bytes / self.sector_bytes().max(1);
+        let per_physical = self.per_physical();
+        // WRITE SAME of zero blocks is not taken.
+        put8(&mut body, 0, u8::from(self.profile.unmap));
         put_be16(&mut body, 2, u16::try_from(per_physical).unwrap_or(1));
         put_be32(
             &mut body,
@@ -107,17 +109,13 @@ impl Bridge {
             u32::try_from(self.max_transfer_blocks()).unwrap_or(u32::MAX),
         );
         if self.profile.unmap {
-            let ranges = self.unmap_ranges();
-            put_be32(
-                &mut body,
-                16,
-                u32::try_from(ranges.saturating_mul(65_535)).unwrap_or(u32::MAX),
-            );
+            let most = self.most_unmapped_blocks();
+            put_be32(&mut body, 16, u32::try_from(most).unwrap_or(u32::MAX));
             // Each descriptor may need several ranges, so only few are offered.
-            put_be32(&mut body, 20, 1);
+            put_be32(&mut body, 20, self.profile.unmap_descriptors);
             put_be32(&mut body, 24, u32::try_from(per_physical).unwrap_or(1));
             put_be32(&mut body, 28, 0x8000_0000);
-            put_be64(&mut body, 32, ranges.saturating_mul(65_535));
+            put_be64(&mut body, 32, most);
         }
         body
     }
@@ -145,6 +143,17 @@ impl Bridge {
         vec![0, flags, u8::from(self.profile.unmap) * 2, 0]
     }
 
+    /// READ FORMAT CAPACITIES: one descriptor, formatted media (MMC, "READ FORMAT CAPACITIES").
+    pub(super) fn read_format_capacities(&self, cdb: &[u8]) -> Answer {
+        let mut data = vec![0, 0, 0, 8];
+        data.resize(12, 0);
+        put_be32(&mut data, 4, u32::try_from(self.sectors()).unwrap_or(u32::MAX));
+        put_be32(&mut data, 8, self.sector_bytes() as u32 & 0x00ff_ffff);
+        put8(&mut data, 8, 0x02);
+        data.truncate(usize::from(be16(cdb, 7).unwrap_or_default()));
+        Answer::good(data)
+    }
+
     /// READ CAPACITY(10), 8 bytes.
     pub(super) fn read_capacity_10(&self) -> Answer {
         let last = self.sectors().saturating_sub(1);
@@ -160,8 +169,7 @@ impl Bridge {
         let mut data = vec![0; 32];
         put_be64(&mut data, 0, self.sectors().saturating_sub(1));
         put_be32(&mut data, 8, self.sector_bytes() as u32);
-        let per_physical = self.physical_sector_bytes / self.sector_bytes().max(1);
-        put8(&mut data, 13, per_physical.max(1).trailing_zeros() as u8);
+        put8(&mut data, 13, self.per_physical().trailing_zeros() as u8);
         if self.profile.unmap {
             put8(&mut data, 14, 0x80 | u8::from(self.trimmed_reads_zero()) << 6);
         }

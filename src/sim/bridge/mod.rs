@@ -8,10 +8,11 @@ pub mod sense;
 use std::time::Duration;
 
 use self::sense::Code;
+use super::SpecError;
 use super::buf::{byte, put8};
 use super::drive::transfer::Flash;
 use super::drive::{AtaDrive, Registers, speed_model};
-use super::media::Media;
+use super::media::{Media, WriteFault};
 use super::profiles::{BridgeProfile, Profile, Unknown};
 use super::spec::{Fault, Options, Trouble};
 use crate::wire::{be16, be32};
@@ -98,6 +99,15 @@ impl Answer {
         }
     }
 
+    /// A sector that cannot be read, with its block in the information field.
+    fn unreadable(code: Code, block: u64) -> Self {
+        Self {
+            status: 0x02,
+            sense: sense::fixed_about(code, block),
+            ..Self::good(Vec::new())
+        }
+    }
+
     fn check(code: Code) -> Self {
         Self {
             status: 0x02,
@@ -132,20 +142,34 @@ pub struct Bridge {
     unit_attention: bool,
     becoming_ready: u32,
     gone: bool,
+    /// Sectors of the drive in one block of the bridge.
+    sectors_per_block: u64,
+    /// What it claims whatever the drive has.
+    claimed_blocks: Option<u64>,
+    cache: Cache,
+    /// Unit attention and commands until it is ready, as power-on has them.
+    at_power_on: (bool, u32),
+}
+
+/// What the bridge asks of the drive when it gets power, and never again.
+#[derive(Debug, Default)]
+struct Cache {
+    blocks: u64,
+    identify: Vec<u8>,
 }
 
 impl Bridge {
     /// Builds bridge and drive.
-    pub fn new(profile: &Profile, options: &Options) -> Self {
+    ///
+    /// # Errors
+    /// The file that is to hold the medium cannot.
+    pub fn new(profile: &Profile, options: &Options) -> Result<Self, SpecError> {
+        let medium = Media::new(options.medium(profile)?);
         let inner = match &profile.drive {
-            Some(drive) => Inner::Ata(Box::new(AtaDrive::new(profile, drive.clone(), options))),
-            None => {
-                let m = &profile.medium;
-                let media = Media::new(m.sectors, m.logical_sector_bytes, None, options.keep_payload);
-                Inner::Flash(Box::new(Flash::new(media, speed_model(profile, options))))
-            }
+            Some(drive) => Inner::Ata(Box::new(AtaDrive::new(profile, drive.clone(), medium, options))),
+            None => Inner::Flash(Box::new(Flash::new(medium, speed_model(profile, options)))),
         };
-        Self {
+        let mut bridge = Self {
             profile: profile.bridge.clone(),
             usb_serial: profile.usb.serial.clone(),
             physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
@@ -158,6 +182,48 @@ impl Bridge {
             unit_attention: options.unit_attention,
             becoming_ready: options.becoming_ready,
             gone: false,
+            sectors_per_block: if options.fake_4k { 8 } else { 1 },
+            claimed_blocks: options.capacity,
+            cache: Cache::default(),
+            at_power_on: (options.unit_attention, options.becoming_ready),
+        };
+        bridge.power_on();
+        Ok(bridge)
+    }
+
+    fn power_on(&mut self) {
+        (self.unit_attention, self.becoming_ready) = self.at_power_on;
+        self.last = None;
+        self.stopped = false;
+        self.doomed = false;
+        self.gone = false;
+        let (sectors, identify) = match &self.inner {
+            Inner::Ata(drive) => (drive.sectors(), drive.identify_page()),
+            Inner::Flash(flash) => (flash.medium.sectors(), Vec::new()),
+        };
+        self.cache = Cache {
+            blocks: self
+                .claimed_blocks
+                .unwrap_or(sectors / self.sectors_per_block.max(1)),
+            identify,
+        };
+    }
+
+    /// Power of bridge and drive goes and comes back at `now`; returns how long it takes until both are up.
+    pub fn power_cycle(&mut self, now: Duration) -> Duration {
+        self.catch_up(now);
+        if let Inner::Ata(drive) = &mut self.inner {
+            drive.power_cycle();
+        }
+        self.power_on();
+        self.now().saturating_sub(now)
+    }
+
+    /// From now on the content of writes is made up, and only their length counts.
+    pub fn hold_nothing(&mut self, yes: bool) {
+        match &mut self.inner {
+            Inner::Ata(drive) => drive.medium_mut().hold_nothing(yes),
+            Inner::Flash(flash) => flash.medium.hold_nothing(yes),
         }
     }
 
@@ -202,19 +268,39 @@ impl Bridge {
         }
     }
 
-    /// Logical blocks.
+    /// Logical blocks, as the bridge claims them.
     pub fn sectors(&self) -> u64 {
-        self.medium().sectors()
+        self.cache.blocks
+    }
+
+    /// Sectors of the drive that make one block.
+    pub fn sectors_per_block(&self) -> u64 {
+        self.sectors_per_block
+    }
+
+    /// Blocks that the medium really has.
+    pub fn whole_blocks(&self) -> u64 {
+        self.medium().sectors() / self.sectors_per_block.max(1)
     }
 
     /// Bytes per logical block.
     pub fn sector_bytes(&self) -> u64 {
+        self.drive_sector_bytes().saturating_mul(self.sectors_per_block)
+    }
+
+    /// Bytes per sector of the drive.
+    fn drive_sector_bytes(&self) -> u64 {
         self.medium().sector_bytes()
     }
 
-    /// Blocks that are trimmed at present.
+    /// Sectors of the drive that are trimmed at present.
     pub fn trimmed_sectors(&self) -> u64 {
         self.medium().trimmed_sectors()
+    }
+
+    /// Logical blocks per physical one.
+    fn per_physical(&self) -> u64 {
+        (self.physical_sector_bytes / self.sector_bytes().max(1)).max(1)
     }
 
     /// The largest READ or WRITE: 32 MiB.
@@ -249,14 +335,6 @@ impl Bridge {
     /// Whether it has left the bus for good.
     pub fn gone(&self) -> bool {
         self.gone
-    }
-
-    /// Power was off and is on again.
-    pub fn power_cycle(&mut self) {
-        self.gone = false;
-        self.stopped = false;
-        self.doomed = false;
-        self.last = None;
     }
 
     /// The answer to a command for a logical unit that does not exist.
@@ -299,11 +377,20 @@ impl Bridge {
     fn struck_or_done(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>) -> Answer {
         let opcode = byte(cdb, 0);
         let foreign = matches!(opcode, 0x85 | 0xa1) && !self.takes_pass_through(opcode);
+        let wanted = self.want(cdb);
+        let writes = matches!(opcode, 0x0a | 0x2a | 0xaa | 0x8a | 0x85 | 0xa1)
+            && matches!(wanted, Want::Out(_) | Want::OutAll);
         self.struck = if foreign {
             None
         } else {
-            self.trouble.strike(opcode)
+            self.trouble.strike(opcode, writes)
         };
+        let write_fault = match self.struck {
+            Some(Fault::TornWrite) => Some(WriteFault::Torn),
+            Some(Fault::LostWrite) => Some(WriteFault::Lost),
+            _ => None,
+        };
+        self.medium_mut().set_write_fault(write_fault);
         if self.trouble.fault == Some(Fault::DieAfterVendor) {
             self.struck = None;
             if self.doomed && matches!(opcode, 0x08 | 0x28 | 0xa8 | 0x88) {
@@ -383,11 +470,15 @@ impl Bridge {
             0x00 => self.test_unit_ready(),
             0x03 => self.request_sense(cdb),
             0x12 => self.inquiry(cdb),
+            0x15 | 0x55 => self.mode_select(cdb, data_out),
             0x1a | 0x5a => self.mode_sense(cdb),
             0x1b => self.start_stop(cdb),
             0x25 => self.read_capacity_10(),
-            0x28 | 0x2a => self.read_write(cdb, data_out),
+            0x08 | 0x0a | 0x28 | 0x2a | 0xa8 | 0xaa => self.read_write(cdb, data_out),
             0x88 | 0x8a if long => self.read_write(cdb, data_out),
+            0x2f => self.verify(cdb, data_out),
+            0x8f if long => self.verify(cdb, data_out),
+            0x23 if self.profile.removable => self.read_format_capacities(cdb),
             0x35 => self.synchronize_cache(),
             0x91 if long => self.synchronize_cache(),
             0x42 => self.unmap(cdb, data_out),

@@ -2,6 +2,7 @@
 
 use super::{Answer, Bridge, Inner, Want, sense};
 use crate::sim::buf::byte;
+use crate::sim::drive::transfer::moves_sectors;
 use crate::sim::drive::{Nature, Registers, Taskfile};
 use crate::sim::profiles::{CkCond, Rri, Sat, Tpsiu};
 use crate::sim::spec::Fault;
@@ -81,10 +82,7 @@ impl Request {
             2 => u64::from(self.taskfile.count),
             _ => return transport_bytes,
         };
-        let reads_or_writes = matches!(
-            self.taskfile.command,
-            0x20 | 0x24 | 0xc8 | 0x25 | 0x30 | 0x34 | 0xca | 0x35
-        );
+        let reads_or_writes = moves_sectors(self.taskfile.command);
         match (self.flags & 0x04 != 0, reads_or_writes) {
             (false, _) => units,
             (true, true) => units.saturating_mul(sector_bytes),
@@ -127,7 +125,7 @@ impl Bridge {
         if let Some(refusal) = self.refuse(&request, data_out.len(), in_len) {
             return refusal;
         }
-        let sector_bytes = self.sector_bytes();
+        let sector_bytes = self.drive_sector_bytes();
         let length = request.length_bytes((data_out.len().max(in_len)) as u64, sector_bytes);
         if length > self.profile.max_passthrough_bytes {
             return Answer::invalid_field(2);
@@ -153,7 +151,7 @@ impl Bridge {
             return Answer::check(Code::INVALID_OPCODE);
         };
         if request.protocol < 2 {
-            drive.reset();
+            drive.hard_reset();
             return Answer::good(Vec::new());
         }
         let fits = match drive.nature(&request.taskfile) {

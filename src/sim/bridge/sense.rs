@@ -19,6 +19,11 @@ impl Code {
     pub const INVALID_FIELD: Self = Self::new(0x05, 0x24, 0x00);
     pub const NO_SUCH_UNIT: Self = Self::new(0x05, 0x25, 0x00);
     pub const INVALID_PARAMETER: Self = Self::new(0x05, 0x26, 0x00);
+    pub const PARAMETER_LENGTH: Self = Self::new(0x05, 0x1a, 0x00);
+    pub const NO_SAVED_PAGES: Self = Self::new(0x05, 0x39, 0x00);
+    pub const UNREADABLE: Self = Self::new(0x03, 0x11, 0x00);
+    pub const WRITE_ERROR: Self = Self::new(0x03, 0x0c, 0x00);
+    pub const MISCOMPARE: Self = Self::new(0x0e, 0x1d, 0x00);
     pub const BECOMING_READY: Self = Self::new(0x02, 0x04, 0x01);
     pub const START_UNIT_REQUIRED: Self = Self::new(0x02, 0x04, 0x02);
     pub const POWER_ON: Self = Self::new(0x06, 0x29, 0x00);
@@ -80,6 +85,16 @@ pub fn fixed_at(code: Code, cdb_byte: u8) -> Vec<u8> {
     let mut sense = fixed(code);
     put8(&mut sense, 15, 0xc0);
     put_be16(&mut sense, 16, u16::from(cdb_byte));
+    sense
+}
+
+/// Fixed format with a block address in the information field; one that does not fit is left out.
+pub fn fixed_about(code: Code, block: u64) -> Vec<u8> {
+    let mut sense = fixed(code);
+    if let Ok(block) = u32::try_from(block) {
+        put8(&mut sense, 0, 0xf0);
+        put(&mut sense, 3, &block.to_be_bytes());
+    }
     sense
 }
 

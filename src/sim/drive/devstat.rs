@@ -32,6 +32,7 @@ impl AtaDrive {
                 (32, c.write_commands),
                 (40, c.sectors_read),
                 (48, c.read_commands),
+                (64, self.medium.pending().total()),
             ],
             3 => vec![
                 (8, self.power_on_hours()),
@@ -41,7 +42,7 @@ impl AtaDrive {
                 (40, 0),
                 (48, 0),
             ],
-            4 => vec![(8, 0), (16, 0)],
+            4 => vec![(8, self.errors.unreadable()), (16, 0)],
             5 => {
                 self.temperature_page(&mut sector);
                 Vec::new()

@@ -30,7 +30,7 @@ impl Words {
 /// Builds the sector with its integrity word.
 pub fn page(drive: &AtaDrive) -> Vec<u8> {
     let p = &drive.profile;
-    let sectors = drive.medium.sectors();
+    let sectors = drive.sectors();
     let mut w = Words([0; 512]);
     w.set(0, 0x0040);
     w.set(1, 16383);
@@ -50,7 +50,9 @@ pub fn page(drive: &AtaDrive) -> Vec<u8> {
     w.set(55, 16);
     w.set(56, 63);
     w.wide(57, 2, 16383 * 16 * 63);
-    w.set(59, 0x0110);
+    if drive.multiple > 0 {
+        w.set(59, 0x0100 | drive.multiple);
+    }
     w.wide(60, 2, sectors.min(0x0fff_ffff));
     w.set(63, 0x0007);
     w.set(64, 0x0003);
@@ -72,19 +74,21 @@ pub fn page(drive: &AtaDrive) -> Vec<u8> {
     w.set(79, 0x0040);
     w.set(80, p.major_version);
     w.set(81, p.minor_version);
-    // SMART, power management, write cache, look-ahead, host protected area.
-    let features = 0x0469;
+    // SMART, power management, write cache, look-ahead, WRITE BUFFER, READ BUFFER; and the host protected area.
+    let features = 0x3069 | u16::from(!p.amac) << 10;
+    let apm = u16::from(p.rotation != 1) << 3;
     w.set(82, features);
-    w.set(83, 0x7400);
+    w.set(83, 0x7400 | apm);
     let logging = 0x4143 | u16::from(p.gpl) << 5;
     w.set(84, logging);
     let off = u16::from(!drive.smart.enabled)
-        | u16::from(!drive.write_cache) << 5
+        | u16::from(!drive.write_cache_on()) << 5
         | u16::from(!drive.look_ahead) << 6;
     w.set(85, features & !off);
-    w.set(86, 0xb400);
+    w.set(86, 0xb400 | if drive.apm.is_some() { apm } else { 0 });
     w.set(87, logging);
     w.set(88, 0x407f);
+    w.set(91, drive.apm.map_or(0, u16::from));
     w.wide(100, 4, sectors);
     let logical = drive.medium.sector_bytes();
     let per_physical = (drive.physical_sector_bytes / logical.max(1)).max(1);
@@ -101,9 +105,10 @@ pub fn page(drive: &AtaDrive) -> Vec<u8> {
     for n in 0..4 {
         w.set(108 + n, (wwn >> (48 - 16 * n)) as u16);
     }
-    let dma_logs = u16::from(p.gpl) << 3;
-    w.set(119, 0x4000 | dma_logs);
-    w.set(120, 0x4000 | dma_logs);
+    // WRITE UNCORRECTABLE EXT, logs by DMA, accessible max address.
+    let more = 0x4004 | u16::from(p.gpl) << 3 | u16::from(p.amac) << 8;
+    w.set(119, more);
+    w.set(120, more);
     w.set(168, u16::from(p.form_factor));
     w.set(206, p.sct);
     w.set(209, 0x4000);

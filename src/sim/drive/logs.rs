@@ -1,17 +1,28 @@
 //! Log directories and general purpose logging (ACS-2, "General Purpose Logging").
 
-use super::AtaDrive;
-use crate::sim::buf::{put8, put16, put32, put64, seal};
+use super::{AtaDrive, errors};
+use crate::sim::buf::{put, put8, put16, put32, put64, seal};
+
+/// Pages of each host vendor log.
+pub const HOST_PAGES: u16 = 16;
+/// Pages of the pending defects log: 31 entries on the first, 32 on each other.
+const DEFECT_PAGES: u16 = 8;
+/// Pages of the IDENTIFY DEVICE data log that say something.
+const IDENTIFY_PAGES: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 8];
+/// A qword of the IDENTIFY DEVICE data log that holds something.
+const VALID: u64 = 1 << 63;
 
 impl AtaDrive {
     /// Pages that a log has through READ LOG EXT; 0 where it is not there.
     fn gpl_pages(&self, log: u8) -> u16 {
         let sct = self.profile.sct & 1;
         match log {
-            0x00 | 0x03 | 0x07 | 0x10 | 0x11 => 1,
+            0x00 | 0x07 | 0x10 | 0x11 => 1,
+            0x03 => errors::SECTORS,
             0x04 if !self.profile.statistics.is_empty() => 8,
-            0x30 => 2,
-            0x80..=0x9f => 16,
+            0x0c => DEFECT_PAGES,
+            0x30 => 9,
+            0x80..=0x9f => HOST_PAGES,
             0xe0 | 0xe1 => sct,
             _ => 0,
         }
@@ -22,9 +33,10 @@ impl AtaDrive {
         let sct = self.profile.sct & 1;
         match log {
             0x00 | 0x01 | 0x06 | 0x09 => 1,
+            0x02 => errors::SECTORS,
             0x04 if !self.profile.statistics.is_empty() => 8,
-            0x30 if self.profile.gpl => 2,
-            0x80..=0x9f => 16,
+            0x30 if self.profile.gpl => 9,
+            0x80..=0x9f => HOST_PAGES,
             0xe0 | 0xe1 => sct,
             _ => 0,
         }
@@ -53,17 +65,14 @@ impl AtaDrive {
     fn log_page(&self, gpl: bool, log: u8, page: u16) -> Vec<u8> {
         match (log, gpl) {
             (0x00, _) => self.directory(gpl),
-            (0x01, false) => self.summary_error_log(),
-            (0x03, true) => {
-                let mut sector = vec![0; 512];
-                put8(&mut sector, 0, 1);
-                seal(&mut sector);
-                sector
-            }
+            (0x01, false) => self.error_log(false, page),
+            (0x02, false) => self.error_log(true, page),
+            (0x03, true) => self.extended_error_log(page),
             (0x04, _) => self.statistics_page(page as u8),
             (0x06, false) => self.self_test_log(),
             (0x07, true) => self.extended_self_test_log(),
             (0x09, false) => self.selective_log(),
+            (0x0c, true) => self.pending_defects(page),
             (0x10, true) => {
                 let mut sector = vec![0; 512];
                 // No queued command has failed.
@@ -72,7 +81,11 @@ impl AtaDrive {
                 sector
             }
             (0x11, true) => self.phy_counters(),
-            (0x30, _) => self.identify_log(page),
+            (0x30, _) => self.identify_log(page as u8),
+            (0x80..=0x9f, _) => {
+                let held = self.host_logs.get(&(log, page));
+                held.cloned().unwrap_or_else(|| vec![0; 512])
+            }
             (0xe0, _) => self.sct_status(),
             _ => vec![0; 512],
         }
@@ -104,16 +117,97 @@ impl AtaDrive {
         sector
     }
 
-    /// IDENTIFY DEVICE data log: the list of pages and the copy of IDENTIFY DEVICE data.
-    fn identify_log(&self, page: u16) -> Vec<u8> {
+    /// Pending defects log (ACS-4, "Pending Defects log"): the number on the first page, then entries of 16 bytes.
+    fn pending_defects(&self, page: u16) -> Vec<u8> {
+        let mut sector = vec![0; 512];
+        let pending = self.medium.pending();
+        let (mut at, skip) = match page {
+            0 => (16, 0),
+            n => (0, 31 + 32 * (usize::from(n) - 1)),
+        };
+        if page == 0 {
+            let room = 31 + 32 * (u64::from(DEFECT_PAGES) - 1);
+            put32(&mut sector, 0, pending.total().min(room) as u32);
+        }
+        for lba in pending.iter().flat_map(|(first, end)| first..end).skip(skip) {
+            if at >= 512 {
+                break;
+            }
+            // When it was found is not known: at power-on at the latest.
+            let hours = self.counters.power_on_minutes / 60;
+            put32(&mut sector, at, hours as u32);
+            put64(&mut sector, at + 8, lba);
+            at += 16;
+        }
+        sector
+    }
+
+    /// IDENTIFY DEVICE data log (ACS-3, "IDENTIFY DEVICE data log").
+    fn identify_log(&self, page: u8) -> Vec<u8> {
+        let mut sector = vec![0; 512];
+        if !IDENTIFY_PAGES.contains(&page) {
+            return sector;
+        }
         if page == 1 {
             return super::identify::page(self);
         }
-        let mut sector = vec![0; 512];
-        put64(&mut sector, 0, 1);
-        put8(&mut sector, 8, 2);
-        put8(&mut sector, 9, 0x00);
-        put8(&mut sector, 10, 0x01);
+        // Revision 0001h and the page number; the list of pages has no bit 63.
+        let valid = if page == 0 { 0 } else { VALID };
+        put64(&mut sector, 0, valid | u64::from(page) << 16 | 1);
+        let identify = super::identify::page(self);
+        let words = |word: usize, count: usize| {
+            let text = identify.get(2 * word..2 * (word + count));
+            text.unwrap_or_default().to_vec()
+        };
+        match page {
+            0 => {
+                put8(&mut sector, 8, IDENTIFY_PAGES.len() as u8);
+                put(&mut sector, 9, &IDENTIFY_PAGES);
+            }
+            2 => {
+                let logical = self.medium.sector_bytes();
+                let per_physical = (self.physical_sector_bytes / logical.max(1)).max(1);
+                put64(&mut sector, 8, VALID | self.sectors());
+                // Bits 62 and 61: the relation and the size below are there.
+                let relation = u64::from(per_physical.trailing_zeros());
+                put64(&mut sector, 16, VALID | 3 << 61 | relation << 16);
+                put64(&mut sector, 24, VALID | (logical / 2));
+            }
+            3 => {
+                let trim = self.profile.trim.as_ref();
+                // WRITE UNCORRECTABLE, logs by DMA, error log, self-test, logs, FUA, APM, 48-bit, FLUSH CACHE EXT, SMART, power
+                // management, write cache, look-ahead, READ and WRITE BUFFER.
+                let bits = [
+                    (1, true),
+                    (2, self.profile.gpl),
+                    (7, true),
+                    (8, true),
+                    (11, self.profile.gpl),
+                    (12, true),
+                    (16, self.profile.rotation != 1),
+                    (20, true),
+                    (22, true),
+                    (23, true),
+                    (24, true),
+                    (25, true),
+                    (26, true),
+                    (28, true),
+                    (29, true),
+                    (31, trim.is_some_and(|t| t.zeroes)),
+                    (38, trim.is_some_and(|t| t.deterministic)),
+                    (40, self.profile.amac),
+                ];
+                let supported = bits.iter().fold(0, |all, (bit, on)| all | u64::from(*on) << bit);
+                put64(&mut sector, 8, VALID | supported);
+            }
+            5 => {
+                put(&mut sector, 8, &words(10, 10));
+                put(&mut sector, 32, &words(23, 4));
+                put(&mut sector, 48, &words(27, 20));
+            }
+            // Current settings, security and Serial ATA: the pages are there, their fields say nothing.
+            _ => {}
+        }
         sector
     }
 }

@@ -1,17 +1,24 @@
 //! An ATA drive at register level: a taskfile in, registers and data out.
 
+mod capacity;
 mod devstat;
+mod errors;
 mod identify;
 mod logs;
 pub mod power;
 mod sct;
+mod selftest;
 mod smart;
 pub mod transfer;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use self::capacity::Limit;
+use self::errors::ErrorLog;
 use self::power::{Mode, Power};
 use self::sct::Sct;
+use self::selftest::Offline;
 use self::smart::Smart;
 use super::heat::{Heat, HeatSetup, Speed};
 use super::media::Media;
@@ -27,6 +34,12 @@ const FAILED: u8 = 0x51;
 const ABRT: u8 = 0x04;
 /// Address not found.
 const IDNF: u8 = 0x10;
+/// Uncorrectable data.
+const UNC: u8 = 0x40;
+/// Sectors per block of READ and WRITE MULTIPLE at power-on, and at most.
+const MULTIPLE: u16 = 16;
+/// Advanced power management at power-on: the lowest level that never spins down.
+const APM_LEVEL: u8 = 0x80;
 
 /// The registers that a host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,6 +119,19 @@ pub struct AtaDrive {
     pinned_c: Option<i8>,
     write_cache: bool,
     look_ahead: bool,
+    /// Advanced power management, where it is there and on.
+    apm: Option<u8>,
+    /// Sectors per block of READ and WRITE MULTIPLE; 0: they are off.
+    multiple: u16,
+    /// READ BUFFER and WRITE BUFFER.
+    buffer: Vec<u8>,
+    limit: Limit,
+    errors: ErrorLog,
+    /// Host vendor logs 80h to 9Fh, by log and page.
+    host_logs: BTreeMap<(u8, u16), Vec<u8>>,
+    /// The last command.
+    before: u8,
+    powered_at: Duration,
     next_lba: u64,
     now: Duration,
 }
@@ -134,14 +160,7 @@ pub fn speed_model(profile: &Profile, options: &Options) -> Speed {
 
 impl AtaDrive {
     /// A drive as the profile and the options say.
-    pub fn new(profile: &Profile, drive: DriveProfile, options: &Options) -> Self {
-        let fill = drive.trim.as_ref().and_then(|t| {
-            if t.zeroes {
-                Some(0)
-            } else {
-                t.deterministic.then_some(0xff)
-            }
-        });
+    pub fn new(profile: &Profile, drive: DriveProfile, medium: Media, options: &Options) -> Self {
         let c = &drive.counters;
         let counters = Counters {
             power_on_minutes: c.power_on_minutes,
@@ -164,12 +183,7 @@ impl AtaDrive {
         };
         Self {
             physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
-            medium: Media::new(
-                profile.medium.sectors,
-                profile.medium.logical_sector_bytes,
-                fill,
-                options.keep_payload,
-            ),
+            medium,
             speed: speed_model(profile, options),
             power: Power::new(
                 options.power,
@@ -183,6 +197,14 @@ impl AtaDrive {
             pinned_c,
             write_cache: true,
             look_ahead: true,
+            apm: (drive.rotation != 1).then_some(APM_LEVEL),
+            multiple: MULTIPLE,
+            buffer: vec![0; 512],
+            limit: Limit::default(),
+            errors: ErrorLog::default(),
+            host_logs: BTreeMap::new(),
+            before: 0,
+            powered_at: Duration::ZERO,
             next_lba: 0,
             now: Duration::ZERO,
             profile: drive,
@@ -242,7 +264,7 @@ impl AtaDrive {
         self.power.asleep()
     }
 
-    /// The medium, for its size and for tests.
+    /// The medium.
     pub fn medium(&self) -> &Media {
         &self.medium
     }
@@ -270,6 +292,11 @@ impl AtaDrive {
     /// Brings it to a power state without a command; that is no wake.
     pub fn force_power(&mut self, mode: Mode) {
         self.power.enter(mode, self.now);
+    }
+
+    /// Whether the volatile write cache and look-ahead are on.
+    pub fn caching(&self) -> (bool, bool) {
+        (self.write_cache_on(), self.look_ahead)
     }
 
     /// The static part.
@@ -322,9 +349,40 @@ impl AtaDrive {
         }
     }
 
-    /// A hardware or software reset by the bridge.
-    pub fn reset(&mut self) {
+    /// A hardware reset: what SET MAX ADDRESS changed for the moment is gone.
+    pub fn hard_reset(&mut self) {
+        self.limit.hard_reset();
+        self.reset();
+    }
+
+    /// Power goes and comes back. What the write cache had taken is kept: this drive's cache survives.
+    pub fn power_cycle(&mut self) {
+        if !self.power.asleep() {
+            self.counters.unsafe_shutdowns += 1;
+        }
+        self.interrupt_self_test();
+        self.counters.power_cycles += 1;
+        self.counters.spin_ups += 1;
+        self.powered_at = self.now;
+        self.limit.power_on();
+        self.errors.power_on();
+        self.sct.power_on(self.now);
+        self.write_cache = true;
+        self.look_ahead = true;
+        self.apm = self.apm.map(|_| APM_LEVEL);
+        self.multiple = MULTIPLE;
+        self.buffer = vec![0; 512];
+        self.before = 0;
+        self.next_lba = 0;
+        self.power.power_on(self.now);
+        self.spend(Duration::from_millis(self.profile.spin_up_ms));
+    }
+
+    /// A software reset, or the end of sleep.
+    fn reset(&mut self) {
         self.counters.resets += 1;
+        self.before = 0;
+        self.interrupt_self_test();
         if self.power.mode() == Mode::Sleep {
             self.power.enter(Mode::Standby, self.now);
         }
@@ -334,10 +392,10 @@ impl AtaDrive {
     /// How the command moves data; `None` for a command that is not there.
     pub fn nature(&self, tf: &Taskfile) -> Option<Nature> {
         Some(match tf.command {
-            0xec | 0x20 | 0x24 => Nature::PioIn,
+            0xec | 0x20 | 0x24 | 0xc4 | 0x29 | 0xe4 => Nature::PioIn,
             0xc8 | 0x25 => Nature::DmaIn,
-            0x30 | 0x34 => Nature::PioOut,
-            0xca | 0x35 => Nature::DmaOut,
+            0x30 | 0x34 | 0xc5 | 0x39 | 0xce | 0xe8 => Nature::PioOut,
+            0xca | 0x35 | 0x3d => Nature::DmaOut,
             0x2f if self.profile.gpl => Nature::PioIn,
             0x47 if self.profile.gpl => Nature::DmaIn,
             0x3f if self.profile.gpl => Nature::PioOut,
@@ -350,7 +408,11 @@ impl AtaDrive {
                 _ => return None,
             },
             0xe5 | 0x98 | 0xe0 | 0x94 | 0xe1 | 0x95 | 0xe2 | 0x96 | 0xe3 | 0x97 | 0xe6 | 0x99 | 0xe7
-            | 0xea | 0x40 | 0x42 | 0xf8 | 0x27 | 0xef => Nature::NonData,
+            | 0xea | 0x40 | 0x42 | 0x45 | 0xc6 | 0xef => Nature::NonData,
+            0xf8 | 0x27 | 0x37 if !self.profile.amac => Nature::NonData,
+            // The other subcommands set and ask for passwords, which this drive does not know.
+            0xf9 if !self.profile.amac && tf.features & 0xff == 0 => Nature::NonData,
+            0x78 if self.profile.amac => Nature::NonData,
             _ => return None,
         })
     }
@@ -360,6 +422,16 @@ impl AtaDrive {
         if self.power.mode() == Mode::Sleep {
             self.reset();
         }
+        self.errors.hear(tf, self.now.saturating_sub(self.powered_at));
+        let before = std::mem::replace(&mut self.before, tf.command);
+        let outcome = self.run(tf, data_out, before);
+        if outcome.registers.failed() {
+            self.note_error(&outcome.registers);
+        }
+        outcome
+    }
+
+    fn run(&mut self, tf: &Taskfile, data_out: &[u8], before: u8) -> Outcome {
         if self.nature(tf).is_none() {
             return abort(tf);
         }
@@ -371,13 +443,19 @@ impl AtaDrive {
                 let page = (tf.lba >> 8 & 0xff | tf.lba >> 24 & 0xff00) as u16;
                 self.log_read(tf, true, log, page, tf.count)
             }
-            0x3f | 0x57 => self.log_write(tf, tf.lba as u8, data_out),
+            0x3f | 0x57 => {
+                let page = (tf.lba >> 8 & 0xff | tf.lba >> 24 & 0xff00) as u16;
+                self.log_write(tf, true, tf.lba as u8, page, data_out)
+            }
             0xe5 | 0x98 => {
                 let mut outcome = done(tf, Vec::new());
                 outcome.registers.count = self.power.check_power_mode();
                 outcome
             }
-            0xe0 | 0x94 => self.go(tf, Mode::Standby),
+            0xe0 | 0x94 => {
+                self.abort_self_test();
+                self.go(tf, Mode::Standby)
+            }
             0xe1 | 0x95 => self.go(tf, Mode::Idle),
             0xe2 | 0x96 | 0xe3 | 0x97 => {
                 self.power.set_timer(tf.count as u8);
@@ -388,9 +466,29 @@ impl AtaDrive {
                 };
                 self.go(tf, mode)
             }
-            0xe6 | 0x99 => self.go(tf, Mode::Sleep),
+            0xe6 | 0x99 => {
+                self.abort_self_test();
+                self.go(tf, Mode::Sleep)
+            }
             0xf8 | 0x27 => self.native_max(tf),
+            0xf9 | 0x37 => self.set_max(tf, before),
+            0x78 => self.accessible_max(tf),
             0xef => self.set_features(tf),
+            0xc6 => match tf.count & 0xff {
+                count if count == 0 || (count <= MULTIPLE && count.is_power_of_two()) => {
+                    self.multiple = count;
+                    done(tf, Vec::new())
+                }
+                _ => abort(tf),
+            },
+            0xe4 => done(tf, self.buffer.clone()),
+            0xe8 => match data_out.get(..512) {
+                Some(data) => {
+                    self.buffer = data.to_vec();
+                    done(tf, Vec::new())
+                }
+                None => abort(tf),
+            },
             0x06 => self.trim(tf, data_out),
             _ => self.media_command(tf, data_out),
         }
@@ -404,24 +502,21 @@ impl AtaDrive {
         done(tf, Vec::new())
     }
 
-    fn native_max(&mut self, tf: &Taskfile) -> Outcome {
-        let mut last = self.medium.sectors().saturating_sub(1);
-        let mut outcome = done(tf, Vec::new());
-        if tf.command == 0xf8 {
-            last = last.min(0x0fff_fffe);
-            outcome.registers.device = tf.device & 0xf0 | (last >> 24 & 0x0f) as u8;
-            last &= 0x00ff_ffff;
-        }
-        outcome.registers.lba = last;
-        outcome
-    }
-
     fn set_features(&mut self, tf: &Taskfile) -> Outcome {
         match tf.features & 0xff {
             0x02 => self.write_cache = true,
             0x82 => self.write_cache = false,
             0xaa => self.look_ahead = true,
             0x55 => self.look_ahead = false,
+            // Transfer modes: PIO default, PIO with flow control 0 to 4, multiword DMA 0 to 2, Ultra DMA 0 to 6.
+            0x03 => match tf.count & 0xff {
+                0x00 | 0x01 | 0x08..=0x0c | 0x20..=0x22 | 0x40..=0x46 => {}
+                _ => return abort(tf),
+            },
+            0x05 if self.profile.rotation != 1 && (1..=0xfe).contains(&(tf.count & 0xff)) => {
+                self.apm = Some(tf.count as u8);
+            }
+            0x85 if self.profile.rotation != 1 => self.apm = None,
             _ => return abort(tf),
         }
         done(tf, Vec::new())
@@ -437,8 +532,32 @@ impl AtaDrive {
         }
     }
 
-    fn log_write(&mut self, tf: &Taskfile, log: u8, data_out: &[u8]) -> Outcome {
-        if log != 0xe0 || self.profile.sct & 1 == 0 || tf.count != 1 || data_out.len() < 512 {
+    fn log_write(&mut self, tf: &Taskfile, gpl: bool, log: u8, first: u16, data_out: &[u8]) -> Outcome {
+        let Some(data) = data_out
+            .get(..512 * usize::from(tf.count))
+            .filter(|d| !d.is_empty())
+        else {
+            return abort(tf);
+        };
+        if (0x80..=0x9f).contains(&log) {
+            if u32::from(first) + u32::from(tf.count) > u32::from(logs::HOST_PAGES) {
+                return abort(tf);
+            }
+            self.wake();
+            for (page, sector) in (first..).zip(data.chunks_exact(512)) {
+                self.host_logs.insert((log, page), sector.to_vec());
+            }
+            return done(tf, Vec::new());
+        }
+        if log == 0x09 && !gpl && tf.count == 1 {
+            self.wake();
+            return if self.write_selective_log(data) {
+                done(tf, Vec::new())
+            } else {
+                abort(tf)
+            };
+        }
+        if log != 0xe0 || self.profile.sct & 1 == 0 || tf.count != 1 {
             return abort(tf);
         }
         match self.sct_command(data_out) {
@@ -477,17 +596,20 @@ impl AtaDrive {
                     count: tf.count & 0xff,
                     ..*tf
                 };
-                self.log_write(&narrow, low, data_out)
+                self.log_write(&narrow, false, low, 0, data_out)
             }
             0xd4 => {
                 self.wake();
-                if self.execute_offline(low) {
-                    done(tf, Vec::new())
-                } else {
-                    abort(tf)
+                match self.execute_offline(low) {
+                    Offline::Done => done(tf, Vec::new()),
+                    Offline::Failed => fail(tf, ABRT, tf.lba & !0xff_ff00 | 0x2c_f400),
+                    Offline::Unknown => abort(tf),
                 }
             }
             0xd8 | 0xd9 => {
+                if subcommand == 0xd9 {
+                    self.abort_self_test();
+                }
                 self.smart.enabled = subcommand == 0xd8;
                 done(tf, Vec::new())
             }
@@ -509,6 +631,16 @@ impl AtaDrive {
             0xd2 | 0xd3 => done(tf, Vec::new()),
             _ => abort(tf),
         }
+    }
+}
+
+/// Puts an address where the command has it: 48 bits, or 28 with the top four in the device register.
+fn put_lba(registers: &mut Registers, lba: u64, wide: bool) {
+    if wide {
+        registers.lba = lba & 0xffff_ffff_ffff;
+    } else {
+        registers.lba = lba & 0x00ff_ffff;
+        registers.device = registers.device & 0xf0 | (lba >> 24 & 0x0f) as u8;
     }
 }
 

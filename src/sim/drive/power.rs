@@ -1,9 +1,9 @@
 //! Power states of an ATA drive, its standby timer, and what wakes it.
 //!
 //! The model: reading, writing or trimming the medium, starting a self-test and those SMART sectors that live on the medium
-//! (READ DATA, READ THRESHOLDS, all logs but E0h) spin a drive up. IDENTIFY DEVICE, CHECK POWER MODE, SMART RETURN STATUS and
-//! the SCT status sector are answered from memory and do not; nor does FLUSH CACHE, since a drive writes its cache out
-//! before it goes to rest. A sleeping drive hears only a reset: the bridge gives it one, which brings
+//! (READ DATA, READ THRESHOLDS, all logs but E0h, written ones too) spin a drive up. IDENTIFY DEVICE, CHECK POWER MODE, SMART
+//! RETURN STATUS, SET FEATURES, READ and WRITE BUFFER, READ NATIVE MAX, SET MAX and the SCT status sector are answered from
+//! memory and do not; nor does FLUSH CACHE, since a drive writes its cache out before it goes to rest. A sleeping drive hears only a reset: the bridge gives it one, which brings
 //! it to standby, and then sends the command.
 //!
 //! The standby timer runs from the last command that used the medium; polling SMART READ DATA therefore keeps a drive awake.
@@ -36,6 +36,8 @@ impl Mode {
 pub struct Power {
     mode: Mode,
     timer: Option<Duration>,
+    /// The timer as power-on sets it.
+    default_timer: Option<Duration>,
     last_use: Duration,
     spin_up: Duration,
     wakes: u64,
@@ -47,6 +49,7 @@ impl Power {
         Self {
             mode,
             timer,
+            default_timer: timer,
             last_use: Duration::ZERO,
             spin_up,
             wakes: 0,
@@ -80,6 +83,12 @@ impl Power {
     pub fn enter(&mut self, mode: Mode, now: Duration) {
         self.mode = mode;
         self.last_use = now;
+    }
+
+    /// Power has come back: the drive spins up without being asked, and its timer is what it was from the factory.
+    pub fn power_on(&mut self, now: Duration) {
+        self.timer = self.default_timer;
+        self.enter(Mode::Active, now);
     }
 
     /// Sets the standby timer from the count of STANDBY and IDLE (ACS, "Standby timer periods").

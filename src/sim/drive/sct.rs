@@ -21,6 +21,14 @@ const INVALID_ACTION: u16 = 0x0010;
 const INVALID_TABLE: u16 = 0x0011;
 const INVALID_RECOVERY_FUNCTION: u16 = 0x0004;
 const INVALID_RECOVERY_SELECTION: u16 = 0x0005;
+const READ_TIMER_TOO_SHORT: u16 = 0x0006;
+const WRITE_TIMER_TOO_SHORT: u16 = 0x0007;
+const INVALID_OPTIONS: u16 = 0x000f;
+
+/// Error recovery timers from the factory, in tenths of a second.
+const RECOVERY: (u16, u16) = (70, 70);
+/// The shortest timer that can be set.
+const RECOVERY_MIN: u16 = 5;
 
 /// The last command and the history.
 #[derive(Debug)]
@@ -30,11 +38,17 @@ pub struct Sct {
     function: u16,
     table_ready: bool,
     interval_minutes: u16,
+    /// What power-on sets: the interval, and the state of the write cache.
+    lasting: (u16, u16),
     write_cache_state: u16,
+    reordering_state: u16,
+    /// Option flags that each feature was last set with.
+    options: [u16; 3],
     history: VecDeque<i8>,
     sampled: Duration,
     index: u16,
     recovery_deciseconds: (u16, u16),
+    recovery_at_power_on: (u16, u16),
 }
 
 impl Sct {
@@ -46,11 +60,36 @@ impl Sct {
             function: 0,
             table_ready: false,
             interval_minutes: 1,
+            lasting: (1, 1),
             write_cache_state: 1,
+            reordering_state: 1,
+            options: [0; 3],
             history: VecDeque::new(),
             sampled: Duration::ZERO,
             index: u16::MAX,
-            recovery_deciseconds: (70, 70),
+            recovery_deciseconds: RECOVERY,
+            recovery_at_power_on: RECOVERY,
+        }
+    }
+
+    /// What was not set to last is gone; the history starts anew.
+    pub fn power_on(&mut self, now: Duration) {
+        *self = Self {
+            interval_minutes: self.lasting.0,
+            write_cache_state: self.lasting.1,
+            lasting: self.lasting,
+            recovery_deciseconds: self.recovery_at_power_on,
+            recovery_at_power_on: self.recovery_at_power_on,
+            sampled: now,
+            ..Self::new()
+        };
+    }
+
+    /// Read timer of error recovery, if one is set.
+    pub fn read_recovery(&self) -> Option<Duration> {
+        match self.recovery_deciseconds.0 {
+            0 => None,
+            tenths => Some(Duration::from_millis(100 * u64::from(tenths))),
         }
     }
 
@@ -92,6 +131,15 @@ impl Sct {
 }
 
 impl AtaDrive {
+    /// Whether the volatile write cache is on: SET FEATURES decides, unless feature control does.
+    pub(super) fn write_cache_on(&self) -> bool {
+        match self.sct.write_cache_state {
+            2 => true,
+            3 => false,
+            _ => self.write_cache,
+        }
+    }
+
     /// SCT status, 512 bytes, format version 3.
     pub(super) fn sct_status(&self) -> Vec<u8> {
         let mut sector = vec![0; 512];
@@ -136,6 +184,9 @@ impl AtaDrive {
                 0xc24f
             },
         );
+        if self.profile.sct >> 3 & 1 == 1 {
+            put16(&mut sector, 216, RECOVERY_MIN);
+        }
         sector
     }
 
@@ -186,7 +237,7 @@ impl AtaDrive {
         let supported = |bit: u16| self.profile.sct >> bit & 1 == 1;
         let outcome = match word(0) {
             3 if supported(3) => self.error_recovery(word(1), word(2), word(3)),
-            4 if supported(4) => self.feature_control(word(1), word(2), word(3)),
+            4 if supported(4) => self.feature_control(word(1), word(2), word(3), word(4)),
             5 if supported(5) => match (word(1), word(2)) {
                 (1, 2) => {
                     self.sct.table_ready = true;
@@ -202,40 +253,81 @@ impl AtaDrive {
     }
 
     fn error_recovery(&mut self, function: u16, selection: u16, value: u16) -> Result<Option<u16>, u16> {
-        let timers = &mut self.sct.recovery_deciseconds;
-        let timer = match selection {
-            1 => &mut timers.0,
-            2 => &mut timers.1,
+        if function == 5 {
+            self.sct.recovery_deciseconds = RECOVERY;
+            self.sct.recovery_at_power_on = RECOVERY;
+            return Ok(None);
+        }
+        let timers = match function {
+            1 | 2 => &mut self.sct.recovery_deciseconds,
+            3 | 4 => &mut self.sct.recovery_at_power_on,
+            _ => return Err(INVALID_RECOVERY_FUNCTION),
+        };
+        let (timer, too_short) = match selection {
+            1 => (&mut timers.0, READ_TIMER_TOO_SHORT),
+            2 => (&mut timers.1, WRITE_TIMER_TOO_SHORT),
             _ => return Err(INVALID_RECOVERY_SELECTION),
         };
-        match function {
-            1 => {
-                *timer = value;
-                Ok(None)
-            }
-            2 => Ok(Some(*timer)),
-            _ => Err(INVALID_RECOVERY_FUNCTION),
+        if matches!(function, 2 | 4) {
+            return Ok(Some(*timer));
         }
+        // 0 switches the limit off.
+        if (1..RECOVERY_MIN).contains(&value) {
+            return Err(too_short);
+        }
+        *timer = value;
+        Ok(None)
     }
 
-    fn feature_control(&mut self, function: u16, feature: u16, value: u16) -> Result<Option<u16>, u16> {
-        let current = match feature {
-            1 => self.sct.write_cache_state,
-            3 => self.sct.interval_minutes,
+    fn feature_control(
+        &mut self,
+        function: u16,
+        feature: u16,
+        value: u16,
+        options: u16,
+    ) -> Result<Option<u16>, u16> {
+        let sct = &mut self.sct;
+        let (current, used) = match (feature, &mut sct.options) {
+            (1, [used, _, _]) => (sct.write_cache_state, used),
+            (2, [_, used, _]) => (sct.reordering_state, used),
+            (3, [_, _, used]) => (sct.interval_minutes, used),
             _ => return Err(INVALID_FEATURE),
         };
-        match (function, feature) {
-            (1, 1) if (1..=3).contains(&value) => self.sct.write_cache_state = value,
-            (1, 3) if value > 0 => {
-                self.sct.interval_minutes = value;
-                self.sct.history.clear();
-                self.sct.index = u16::MAX;
-                self.sct.sampled = self.now;
-            }
-            (1, _) => return Err(INVALID_STATE),
-            (2, _) => return Ok(Some(current)),
-            (3, _) => return Ok(Some(0)),
+        match function {
+            1 => {}
+            2 => return Ok(Some(current)),
+            3 => return Ok(Some(*used)),
             _ => return Err(INVALID_FUNCTION),
+        }
+        let good = match feature {
+            1 => (1..=3).contains(&value),
+            2 => (1..=2).contains(&value),
+            _ => value > 0,
+        };
+        if !good {
+            return Err(INVALID_STATE);
+        }
+        if options > 1 {
+            return Err(INVALID_OPTIONS);
+        }
+        *used = options;
+        match feature {
+            1 => {
+                sct.write_cache_state = value;
+                if options == 1 {
+                    sct.lasting.1 = value;
+                }
+            }
+            2 => sct.reordering_state = value,
+            _ => {
+                sct.interval_minutes = value;
+                if options == 1 {
+                    sct.lasting.0 = value;
+                }
+                sct.history.clear();
+                sct.index = u16::MAX;
+                sct.sampled = self.now;
+            }
         }
         Ok(None)
     }

@@ -220,6 +220,9 @@ pub struct BridgeProfile {
     pub vpd_pages: Vec<u8>,
     /// UNMAP and WRITE SAME(16) with UNMAP are translated.
     pub unmap: bool,
+    /// Descriptors that one UNMAP may have.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub unmap_descriptors: u32,
     /// LOG SENSE page 0Dh is there.
     pub log_temperature: bool,
     pub mode_sense: bool,
@@ -232,6 +235,14 @@ pub struct BridgeProfile {
     pub command_us: u64,
     pub unknown: Unknown,
     pub empty_data_in: EmptyDataIn,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 /// Size and speed of the medium.
@@ -283,6 +294,9 @@ pub struct DriveProfile {
     pub transport_version: u16,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimProfile>,
+    /// ACCESSIBLE MAX ADDRESS CONFIGURATION in place of the host protected area.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub amac: bool,
     /// IDENTIFY word 206; 0 for no SCT.
     pub sct: u16,
     pub gpl: bool,
@@ -389,6 +403,10 @@ pub enum RawSource {
     SpinUps,
     LoadCycles,
     CrcErrors,
+    /// Sectors that wait to be replaced.
+    Pending,
+    /// Reads that failed for good.
+    Uncorrectable,
     TemperaturePlain,
     TemperatureLowHigh,
     TemperatureWords,

@@ -181,7 +181,11 @@ fn self_tests_run_in_the_background_and_are_remembered() {
         0,
     );
     let log = fetch(&mut target, "a1 08 0e d5 01 06 4f c2 00 b0 00 00", 512);
-    assert_eq!((log[27], log[508]), (0x10, 2), "aborted by the host");
+    assert_eq!(
+        (log[27], log[508]),
+        (0x19, 2),
+        "aborted by the host with nine tenths left"
+    );
 }
 
 #[test]

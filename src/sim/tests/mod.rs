@@ -4,8 +4,12 @@
 mod any;
 mod ata;
 mod bridge;
+mod errors;
 mod faults;
+mod limit;
 mod logs;
+mod medium;
+mod scsi;
 mod usb;
 
 use std::time::Duration;

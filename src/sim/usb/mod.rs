@@ -213,7 +213,7 @@ impl UsbDevice {
     /// Puts the plug back: a power cycle of bridge and drive has happened.
     pub fn plug(&mut self, now: Duration) {
         if !self.plugged {
-            self.target.power_cycle(now);
+            self.target.replug(now);
             self.plugged = true;
             self.plug_at = None;
         }
