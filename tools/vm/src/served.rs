@@ -191,6 +191,14 @@ fn is_at_port(sysfs: &str, port: usize) -> bool {
     })
 }
 
+/// Whether the kernel says goodbye to the device at this place: `usb 2-3: USB disconnect, device number 4`.
+fn is_farewell(message: &str, sysfs: &str) -> bool {
+    let name = message
+        .strip_prefix("usb ")
+        .and_then(|rest| rest.split_once(": USB disconnect"));
+    name.is_some_and(|(name, _)| sysfs.split('/').any(|word| word == name))
+}
+
 fn is_imported(sysfs: &str) -> bool {
     sysfs.contains("/vhci_hcd.")
 }
@@ -441,6 +449,13 @@ impl ServedDevice<'_> {
         self.import()
     }
 
+    /// Over USB/IP nobody brings a device back that has dropped off the bus by itself; this does. Over usbredir it comes alone.
+    pub fn reattach(&self) -> Result<(), Error> {
+        self.forget_import();
+        self.mark.set(self.guest.kernel_mark()?);
+        self.import()
+    }
+
     /// The device as the guest's USB core knows it, if it is there.
     pub fn usb(&self) -> Result<Option<UsbDevice>, Error> {
         let devices = self.guest.usb_devices()?;
@@ -471,9 +486,13 @@ impl ServedDevice<'_> {
             };
             let address = disk.address.clone().unwrap_or_default();
             let last_words = format!("sd {address}: [{}] Attached SCSI", disk.name());
-            let done = self.guest.dmesg_since(self.mark.get())?;
-            Ok(done
-                .iter()
+            let log = self.guest.dmesg_since(self.mark.get())?;
+            // What was said of a predecessor, before the device dropped off the bus by itself, does not count.
+            let since = log
+                .rsplit(|message| is_farewell(&message.text, &disk.sysfs))
+                .next();
+            let mut since = since.unwrap_or_default().iter();
+            Ok(since
                 .any(|message| message.text.starts_with(&last_words))
                 .then_some(disk))
         })
@@ -678,6 +697,10 @@ mod tests {
         assert!(!is_at_port(&path.replace("/2-1/", "/2-11/"), 1));
         assert!(is_at_port("/sys/devices/pci0000:00/0000:00:1d.0/usb1/1-12", 12));
         assert!(!is_at_port("/sys/devices/platform/vhci_hcd.0/usb3/3-1", 1));
+        let farewell = "usb 2-1: USB disconnect, device number 4";
+        assert!(is_farewell(farewell, path));
+        assert!(!is_farewell(&farewell.replace("2-1", "2-11"), path));
+        assert!(!is_farewell("usb 2-1: new SuperSpeed USB device", path));
         assert!(is_imported("/sys/devices/platform/vhci_hcd.0/usb3/3-1"));
     }
 }
