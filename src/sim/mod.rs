@@ -72,6 +72,19 @@ pub struct LogEntry {
     /// SCSI status, absent where no answer came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u8>,
+    /// How it came over USB, absent in process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Via>,
+}
+
+/// What carried a command over USB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Via {
+    /// Bulk-Only Transport.
+    Bot,
+    /// USB Attached SCSI.
+    Uas,
 }
 
 fn as_hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -180,7 +193,7 @@ impl Target {
             // More to send than the host has room for is a phase error on BOT and a babble under UAS (USB BOT 1.0, "The
             // Thirteen Cases", 2 and 7).
             _ if answer.data.len() > in_len_bytes => Fate::NoAnswer,
-            Some(Mishap::Stall | Mishap::WrongResidue) | None => answer.fate,
+            Some(Mishap::Stall | Mishap::RefusedByStall | Mishap::WrongResidue) | None => answer.fate,
         };
         let reply = match fate {
             Fate::Gone => Reply::Gone,
@@ -203,32 +216,40 @@ impl Target {
             Reply::Answered { status, .. } => Some(*status),
             Reply::TimedOut { .. } | Reply::Gone => None,
         };
-        self.note(cdb, at, status);
+        self.note(cdb, at, status, None);
         reply
     }
 
-    /// Runs one command that came over USB at `now`, after those before it; the answer is due when the target's clock says
-    /// so afterwards.
-    fn perform(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>, now: Duration) -> Answer {
+    /// Runs one command that came over USB at `now`, after those before it. The answer is due when the target's clock says so
+    /// afterwards, or [`Answer::extra`] later.
+    fn perform(
+        &mut self,
+        cdb: &[u8],
+        data_out: &[u8],
+        room: Option<usize>,
+        now: Duration,
+        via: Via,
+    ) -> Answer {
         self.clock.advance(now.saturating_sub(self.clock.now()));
         let at = self.clock.now();
         let (mut answer, elapsed) = self.bridge.execute(cdb, data_out, room, at);
-        self.clock.advance(elapsed);
+        // What makes an answer late does not keep the drive busy: a reset ends it.
+        self.clock.advance(elapsed.saturating_sub(answer.extra));
         if self.profile.bridge.sense_cap == SenseCap::Eighteen {
             cut_sense(&mut answer.sense);
         }
         let status = (answer.fate == Fate::Answered
             && !matches!(answer.mishap, Some(Mishap::Hang | Mishap::Replug)))
         .then_some(answer.status);
-        self.note(cdb, at, status);
+        self.note(cdb, at, status, Some(via));
         answer
     }
 
     /// The answer to a command for a logical unit that does not exist (SPC-4, "Incorrect logical unit selection").
-    fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
+    fn no_such_unit(&mut self, cdb: &[u8], via: Via) -> Answer {
         let at = self.clock.now();
         let answer = self.bridge.no_such_unit(cdb);
-        self.note(cdb, at, Some(answer.status));
+        self.note(cdb, at, Some(answer.status), Some(via));
         answer
     }
 
@@ -266,11 +287,12 @@ impl Target {
     }
 
     /// The only door to the log: what comes here is in the log and in its sink.
-    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>) {
+    fn note(&mut self, cdb: &[u8], at: Duration, status: Option<u8>, transport: Option<Via>) {
         let entry = LogEntry {
             cdb: cdb.to_vec(),
             at,
             status,
+            transport,
         };
         if self.log.len() >= LOG_LIMIT {
             self.log.drain(..LOG_LIMIT / 2);

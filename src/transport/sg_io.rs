@@ -171,27 +171,29 @@ impl SgIo {
             driver_status: header.driver_status,
             sense: sense.get(..sense_len).unwrap_or_default(),
         };
-        let status = raw.judge().map_err(|broken| match broken {
-            Broken::TimedOut => TransportError::TimedOut {
-                device: self.device.clone(),
-                command: cdb.name(),
-                cdb,
-                timeout: command.timeout,
-                elapsed,
-            },
-            Broken::Gone => TransportError::Gone {
-                device: self.device.clone(),
-                command: cdb.name(),
-                cdb,
-            },
-            Broken::Failed(what) => TransportError::Failed {
-                device: self.device.clone(),
-                command: cdb.name(),
-                cdb,
-                what,
-                elapsed,
-            },
-        })?;
+        let status = raw
+            .judge(elapsed >= command.timeout)
+            .map_err(|broken| match broken {
+                Broken::TimedOut => TransportError::TimedOut {
+                    device: self.device.clone(),
+                    command: cdb.name(),
+                    cdb,
+                    timeout: command.timeout,
+                    elapsed,
+                },
+                Broken::Gone => TransportError::Gone {
+                    device: self.device.clone(),
+                    command: cdb.name(),
+                    cdb,
+                },
+                Broken::Failed(what) => TransportError::Failed {
+                    device: self.device.clone(),
+                    command: cdb.name(),
+                    cdb,
+                    what,
+                    elapsed,
+                },
+            })?;
         let mut transferred_bytes = len - usize::try_from(header.resid).unwrap_or(0).min(len);
         if received
             .get(transferred_bytes..)
@@ -279,8 +281,8 @@ enum Broken {
 }
 
 impl Raw<'_> {
-    /// Sense first, then host status, then driver status.
-    fn judge(&self) -> Result<Status, Broken> {
+    /// Sense first, then host status, then driver status. `late`: the time-out has passed.
+    fn judge(&self, late: bool) -> Result<Status, Broken> {
         let sense_is_valid = self
             .sense
             .first()
@@ -296,6 +298,8 @@ impl Raw<'_> {
             0x00 => {}
             0x03 => return Err(Broken::TimedOut),
             0x01 | 0x04 => return Err(Broken::Gone),
+            // `uas` calls a command aborted, failed or reset that it reset the device for because no answer came.
+            0x05 | 0x07 | 0x08 if late => return Err(Broken::TimedOut),
             other => return Err(Broken::Failed(format!("host status {}", host_status_name(other)))),
         }
         // 08h (DRIVER_SENSE) goes with CHECK CONDITION; other bits are failures that old kernels report.
@@ -373,7 +377,7 @@ mod tests {
             driver_status,
             sense,
         }
-        .judge()
+        .judge(false)
     }
 
     #[test]
@@ -397,6 +401,24 @@ mod tests {
             "empty sense stays an answer"
         );
         assert_eq!(raw(8, 0, 0, &[]), Ok(Status::BUSY));
+        let late = |host_status, sense| {
+            Raw {
+                status: 0,
+                host_status,
+                driver_status: 0,
+                sense,
+            }
+            .judge(true)
+        };
+        for host_status in [5, 7, 8] {
+            assert_eq!(
+                late(host_status, &[]),
+                Err(Broken::TimedOut),
+                "uas after its reset"
+            );
+        }
+        assert_eq!(late(7, &sense), Ok(Status::CHECK_CONDITION));
+        assert_eq!(late(1, &[]), Err(Broken::Gone));
     }
 
     /// The kernel's header, by a C compiler, against ours.

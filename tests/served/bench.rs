@@ -43,6 +43,10 @@ pub const USUAL: &[&str] = &[
     "Write cache:",
     "No Caching mode page found",
     "Assuming drive cache: write through",
+    // JMicron's FUA is broken, and known to be; ASMedia's old bridges have no MODE SENSE.
+    "Disabling FUA",
+    "Test WP failed, assume Write Enabled",
+    "Asking for cache data failed",
     "Optimal transfer size",
     "Preferred minimum I/O size",
     "Synchronizing SCSI cache",

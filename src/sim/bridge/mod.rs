@@ -53,6 +53,8 @@ pub struct Answer {
 pub enum Mishap {
     /// The pipe is halted before the status comes.
     Stall,
+    /// The same because the opcode is not known: a habit of BOT; UAS has its status for that.
+    RefusedByStall,
     /// The status has the wrong tag.
     WrongTag,
     /// The status claims that nothing was moved.
@@ -420,7 +422,7 @@ impl Bridge {
         let mut answer = match mishap {
             // The command is done; only the word of it goes astray.
             Mishap::WrongTag | Mishap::WrongResidue | Mishap::Babble => self.dispatch(cdb, data_out, room),
-            Mishap::Stall | Mishap::PhaseError | Mishap::Hang | Mishap::Replug => {
+            Mishap::Stall | Mishap::RefusedByStall | Mishap::PhaseError | Mishap::Hang | Mishap::Replug => {
                 Answer::check(Code::INVALID_OPCODE)
             }
         };
@@ -490,7 +492,7 @@ impl Bridge {
             0x1e => Answer::good(Vec::new()),
             0x85 | 0xa1 if self.takes_pass_through(opcode) => self.pass_through(cdb, data_out, room),
             _ => Answer {
-                mishap: (self.profile.unknown == Unknown::Stall).then_some(Mishap::Stall),
+                mishap: (self.profile.unknown == Unknown::Stall).then_some(Mishap::RefusedByStall),
                 ..Answer::check(Code::INVALID_OPCODE)
             },
         }

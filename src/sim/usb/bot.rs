@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::pipe::{Pipe, PipeEnd};
 use super::{Finished, Transfer};
-use crate::sim::Target;
 use crate::sim::bridge::{Answer, Fate, Mishap, Want};
 use crate::sim::buf::{byte, put32};
 use crate::sim::profiles::EmptyDataIn;
+use crate::sim::{Target, Via};
 use crate::wire::le32;
 
 /// "USBC" and "USBS", least significant byte first.
@@ -303,7 +303,7 @@ impl Bot {
     fn run(&mut self, target: &mut Target, wrapper: &Wrapper, data_out: &[u8], now: Duration) -> Step {
         let room = if wrapper.to_host { wrapper.length } else { 0 };
         let mut answer = self.answer(target, wrapper, data_out, room, now);
-        let due = target.now();
+        let due = target.now().saturating_add(answer.extra);
         match answer.fate {
             Fate::Answered => {}
             Fate::NoAnswer => {
@@ -333,7 +333,7 @@ impl Bot {
             Some(Mishap::PhaseError) => status.code = PHASE_ERROR,
             Some(Mishap::Babble) => answer.data.extend(vec![0x5a; 1024]),
             Some(Mishap::WrongResidue) => {}
-            Some(Mishap::Stall) => {
+            Some(Mishap::Stall | Mishap::RefusedByStall) => {
                 // Data from the host has been taken by now; there is nothing to stall but the status.
                 stall = wrapper.to_host || wrapper.length == 0;
             }
@@ -386,7 +386,7 @@ impl Bot {
     ) -> Answer {
         let kept = std::mem::take(&mut self.sense);
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        let mut answer = target.perform(&wrapper.cdb, data_out, Some(room), now);
+        let mut answer = target.perform(&wrapper.cdb, data_out, Some(room), now, Via::Bot);
         if byte(&wrapper.cdb, 0) == 0x03 && !kept.is_empty() && answer.status == 0 {
             let mut data = kept;
             data.truncate(usize::from(byte(&wrapper.cdb, 4)));

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::pipe::{Pipe, PipeEnd};
 use super::{Finished, Transfer};
-use crate::sim::Target;
 use crate::sim::bridge::{Fate, Mishap, Want};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::profiles::UasEndpoints;
+use crate::sim::{Target, Via};
 use crate::wire::be16;
 
 /// Information unit identifiers.
@@ -297,11 +297,11 @@ impl Uas {
         };
         let tag = task.tag;
         let mut answer = if task.lun == 0 {
-            target.perform(&task.cdb, data_out, room, now)
+            target.perform(&task.cdb, data_out, room, now, Via::Uas)
         } else {
-            target.no_such_unit(&task.cdb)
+            target.no_such_unit(&task.cdb, Via::Uas)
         };
-        let due = target.now().max(now);
+        let due = target.now().max(now).saturating_add(answer.extra);
         match answer.fate {
             Fate::Answered => {}
             Fate::NoAnswer => {
@@ -312,7 +312,7 @@ impl Uas {
         }
         let mut status = sense_unit(tag, answer.status, &answer.sense);
         match answer.mishap {
-            None | Some(Mishap::WrongResidue) => {}
+            None | Some(Mishap::WrongResidue | Mishap::RefusedByStall) => {}
             Some(Mishap::Hang) => {
                 self.silent = true;
                 return Step::On;

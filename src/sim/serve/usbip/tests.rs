@@ -121,7 +121,7 @@ fn records_have_their_bytes() {
     assert_eq!(record[288..300], [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5]);
     assert_eq!(record[300..306], [0x17, 0x4c, 0x55, 0xaa, 0x01, 0x00]);
     assert_eq!(record[306..], [0, 0, 0, 1, 1, 1, 8, 6, 0x50, 0]);
-    for (speed, number) in [(Speed::High, 3), (Speed::Super, 5), (Speed::SuperPlus, 6)] {
+    for (speed, number) in [(Speed::High, 3), (Speed::Super, 5), (Speed::SuperPlus, 5)] {
         let mut identity = fake.identity();
         identity.speed = speed;
         assert_eq!(codec::import_granted(&identity, 0, 1).bytes()[8 + 299], number);
