@@ -22,6 +22,10 @@ pub(super) fn run(context: &Context, command: &SimCommand) -> Result<Exit, Stop>
                     "schema": "drivethru-sim-list/1",
                     "schema_version": 1,
                     "profiles": profiles,
+                    "options": sim::options()
+                        .iter()
+                        .map(|(name, does)| serde_json::json!({"name": name, "does": does}))
+                        .collect::<Vec<_>>(),
                 }))?;
                 return Ok(Exit::Done);
             }
@@ -30,6 +34,12 @@ pub(super) fn run(context: &Context, command: &SimCommand) -> Result<Exit, Stop>
                 .map(|p| vec![format!("sim:{}", p.name), p.drive, p.bridge, p.title])
                 .collect();
             print(&table(&["Name", "Drive", "Bridge", "What it is"], rows))?;
+            print("\nOptions, after the name: sim:NAME,option=value,option=value\n")?;
+            let rows = sim::options()
+                .iter()
+                .map(|(name, does)| vec![(*name).to_owned(), (*does).to_owned()])
+                .collect();
+            print(&table(&["Option", "What it does"], rows))?;
         }
         SimCommand::Show { profile } => {
             let spec = profile.strip_prefix("sim:").unwrap_or(profile);

@@ -87,6 +87,17 @@ pub struct Findings {
 
 impl Bench {
     pub fn boot() -> Result<Self, Error> {
+        for program in [
+            "lsusb",
+            "usbip",
+            "fio",
+            "sfdisk",
+            "mkfs.ext4",
+            "mkfs.vfat",
+            "mkfs.exfat",
+        ] {
+            drivethru_vm::setup::require(program)?;
+        }
         let guest = Vm::builder()
             .usb_slots(2)
             .network()

@@ -21,10 +21,15 @@ use bench::{Bench, Findings};
 use drivethru_vm::Error;
 use table::Layout;
 
-/// A name and what to do. What cannot even be compared is the error.
+/// What a check does. What cannot even be compared is the error.
+type Run = dyn Fn(&Bench) -> Outcome + Send;
+type Plain = fn(&Bench) -> Outcome;
+type Outcome = Result<(), String>;
+
+/// A check with its name.
 struct Check {
     name: String,
-    run: Box<dyn Fn(&Bench) -> Result<(), String> + Send>,
+    run: Box<Run>,
 }
 
 fn checks() -> Vec<Check> {
@@ -70,14 +75,16 @@ fn checks() -> Vec<Check> {
             }
         }
     }
-    let others: [(&str, fn(&Bench) -> Result<(), String>); 10] = [
+    let others: [(&str, Plain); 12] = [
         ("USB/IP", others::usbip),
         ("two commands", others::two_commands),
         ("one serial twice", others::one_serial_twice),
         ("plug", others::plug),
         ("leaving in mid-transfer", others::leaving_in_mid_transfer),
+        ("a hidden area", others::hidden_area),
+        ("an unreadable sector", others::an_unreadable_sector),
+        ("a medium in a file", others::a_medium_in_a_file),
         ("a vendor command kills", others::a_vendor_command_kills),
-        ("what a reading costs", others::what_a_reading_costs),
         ("control: a model that lies", controls::a_model_that_lies),
         ("control: a trim that lies", controls::a_trim_that_lies),
         ("control: writes that lie", controls::writes_that_lie),
@@ -86,6 +93,12 @@ fn checks() -> Vec<Check> {
         checks.push(Check {
             name: name.to_owned(),
             run: Box::new(run),
+        });
+    }
+    for cost in others::COSTS {
+        checks.push(Check {
+            name: format!("what a reading costs at {}", cost.0),
+            run: Box::new(|bench| others::what_a_reading_costs(bench, cost)),
         });
     }
     for spec in sleep::SLEEPERS {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use drivethru_vm::{Served, ServedDevice};
 
-use crate::bench::{ATTACH, Bench, fresh, json, text};
+use crate::bench::{ATTACH, Bench, after, fresh, json, text};
 
 /// Over USB/IP, where the kernel's virtual host controller is the other side.
 pub fn usbip(bench: &Bench) -> Result<(), String> {
@@ -177,6 +177,109 @@ pub fn leaving_in_mid_transfer(bench: &Bench) -> Result<(), String> {
     Ok(())
 }
 
+/// A host protected area, by hdparm: the drive shrinks at once, the bridge notices after a power cycle, and a second lasting change
+/// has to wait for one.
+pub fn hidden_area(bench: &Bench) -> Result<(), String> {
+    let (all, less) = (937_703_088u64, 900_000_000u64);
+    let (device, disk) = bench.plug("asm1153e")?;
+    let node = disk.node.as_str();
+    let set = |node: &str, sectors: u64| {
+        bench.run(&format!(
+            "hdparm --yes-i-know-what-i-am-doing -Np{sectors} {node} 2>&1"
+        ))
+    };
+    let area = |node: &str| -> Result<String, String> {
+        let out = bench.run(&format!("hdparm -N {node} 2>&1"))?.stdout_text();
+        Ok(after(&out, "max sectors   =").unwrap_or(out))
+    };
+    let blocks = |node: &str| -> Result<Option<u64>, String> {
+        let out = bench.well(&format!("sg_readcap {node}"))?;
+        Ok(after(&out, "Number of logical blocks=").and_then(|text| text.parse().ok()))
+    };
+    set(node, less)?;
+    let found = area(node)?;
+    bench.holds(
+        &format!("hidden: {found}"),
+        found.starts_with(&format!("{less}/{all}")),
+    );
+    bench.same("READ CAPACITY before the power cycle", blocks(node)?, Some(all));
+    let beyond = format!("dd if={node} of=/dev/null bs=4096 count=1 skip=115000000 iflag=direct 2>&1");
+    bench.holds(
+        "blocks beyond the end cannot be read",
+        bench.run(&beyond)?.status != 0,
+    );
+    set(node, less - 1000)?;
+    let found = area(node)?;
+    bench.holds(
+        &format!("a second change waits for a power cycle: {found}"),
+        found.starts_with(&format!("{less}/{all}")),
+    );
+    device.unplug().map_err(text)?;
+    device.wait_gone(ATTACH).map_err(text)?;
+    device.plug().map_err(text)?;
+    let disk = device.wait_for_disk(ATTACH).map_err(text)?;
+    bench.same("READ CAPACITY after it", blocks(&disk.node)?, Some(less));
+    set(&disk.node, all)?;
+    let found = area(&disk.node)?;
+    bench.holds(
+        &format!("and back: {found}"),
+        found.starts_with(&format!("{all}/{all}")),
+    );
+    let _ = bench.unusual(&[]);
+    Ok(())
+}
+
+/// A sector that cannot be read: the kernel gets a medium error at its address, smartctl finds it in the drive's error logs, and a
+/// write makes it whole.
+pub fn an_unreadable_sector(bench: &Bench) -> Result<(), String> {
+    for spec in ["hdd,bad=80000+1", "ssd,bad=80000+1"] {
+        let (_device, disk) = bench.plug(spec)?;
+        let node = disk.node.as_str();
+        let read = format!("dd if={node} of=/dev/null bs=4096 count=1 skip=10000 iflag=direct 2>&1");
+        bench.holds("the read fails", bench.run(&read)?.status != 0);
+        let kernel = bench.unusual(&[])?;
+        bench.holds(
+            &format!("the kernel knows where: {kernel:?}"),
+            kernel.iter().any(|text| text.contains("sector 80000")),
+        );
+        let log = json(&bench.run(&format!("smartctl -j -d sat -l error -l xerror {node}"))?)?;
+        let lba = log
+            .pointer("/ata_smart_error_log/extended/table/0/lba")
+            .or_else(|| log.pointer("/ata_smart_error_log/summary/table/0/lba"))
+            .and_then(serde_json::Value::as_u64);
+        bench.same("the address in the error log", lba, Some(80000));
+        bench.well(&format!(
+            "dd if=/dev/zero of={node} bs=4096 count=1 seek=10000 oflag=direct 2>&1"
+        ))?;
+        bench.well(&read)?;
+        let _ = bench.unusual(&[]);
+    }
+    Ok(())
+}
+
+/// A medium in a file outlives its server.
+pub fn a_medium_in_a_file(bench: &Bench) -> Result<(), String> {
+    let path = std::env::temp_dir().join(format!("drivethru-served-{}.img", std::process::id()));
+    let spec = format!("ssd,store={}", path.display());
+    let tried = (|| {
+        let (device, disk) = bench.plug(&spec)?;
+        bench.well(&format!(
+            "dd if=/dev/urandom of=/tmp/kept bs=1M count=2 2>/dev/null; dd if=/tmp/kept of={} bs=1M seek=300 oflag=direct conv=fsync 2>&1",
+            disk.node
+        ))?;
+        drop(device);
+        let (_device, disk) = bench.plug(&spec)?;
+        bench.well(&format!(
+            "dd if={} bs=1M skip=300 count=2 iflag=direct 2>/dev/null | cmp - /tmp/kept",
+            disk.node
+        ))
+    })();
+    let _ = std::fs::remove_file(&path);
+    tried?;
+    bench.kernel_is_quiet(ABOUT_LEAVING)?;
+    Ok(())
+}
+
 /// The first read after a vendor command kills this bridge: ours never sends one, others do.
 pub fn a_vendor_command_kills(bench: &Bench) -> Result<(), String> {
     let (device, disk) = bench.plug("asm1153e,temp=37,transport=bot,fault=die-after-vendor")?;
@@ -225,62 +328,71 @@ pub fn a_vendor_command_kills(bench: &Bench) -> Result<(), String> {
 /// Bridges with what CHECK POWER MODE adds to the first reading and to further ones. Behind `uas` the kernel has read that the
 /// media is flash; behind usb-storage it is IDENTIFY that tells.
 pub const COSTS: &[(&str, usize, usize)] = &[
+    ("asm1051-usb2", 1, 1),
+    ("asm1051e", 1, 0),
+    ("asm1053e", 0, 0),
+    ("asm1053e,transport=bot", 1, 0),
     ("asm1153e", 0, 0),
     ("asm1153e,transport=bot", 1, 0),
-    ("jms578", 0, 0),
-    ("rtl9201", 0, 0),
-    ("phison-stick", 1, 0),
+    ("asm1153e,speed=480", 0, 0),
+    ("asm225cm", 0, 0),
     ("hdd", 1, 1),
+    ("hdd-4kn", 1, 1),
+    ("hdd-4kn,transport=bot", 1, 1),
+    // Without registers it is asked twice, since Linux may have cut the first answer, and REQUEST SENSE once.
+    ("jms567", 3, 0),
+    ("jms578", 0, 0),
+    ("mushkin-ventura-ultra-120gb", 0, 0),
+    ("phison-stick", 1, 0),
+    ("rtl9201", 0, 0),
+    ("rtl9201,transport=bot", 1, 0),
+    ("vl716", 0, 0),
+    ("vl716,transport=bot", 3, 0),
 ];
 
 /// How many commands a reading costs, counted at the bridge and by the kernel: three for the first temperature of an unknown SAT
 /// bridge, two of a known one, one for each further sample; one more where the media may rotate.
-pub fn what_a_reading_costs(bench: &Bench) -> Result<(), String> {
-    for &(spec, at_first, later) in COSTS {
-        let (device, disk) = bench.plug(spec)?;
-        let counted = |command: &str| -> Result<(usize, usize), String> {
-            device.clear_log().map_err(text)?;
-            let (output, kernel) = bench
-                .guest
-                .run_counted(&disk, command, Duration::from_secs(60))
-                .map_err(text)?;
-            bench.same(&format!("{spec}: {command}"), output.status, 0);
-            let log = device.log().map_err(text)?;
-            // The kernel's own: REQUEST SENSE after a failure, and what it asks removable media when they are opened and closed.
-            let own = ["03", "00", "1e"];
-            let is_own = |cdb: &str| own.iter().any(|opcode| cdb.starts_with(opcode));
-            let arrived = log
-                .iter()
-                .filter(|entry| entry["cdb"].as_str().is_some_and(|cdb| !is_own(cdb)))
-                .count();
-            let dispatched = kernel
-                .iter()
-                .filter(|cdb| !matches!(cdb.first(), Some(0x00 | 0x1e)));
-            Ok((arrived, dispatched.count()))
-        };
-        bench.well("rm -rf /tmp/home; mkdir /tmp/home")?;
-        let temp = format!("HOME=/tmp/home /tmp/drivethru temp {}", disk.node);
-        let first = counted(&temp)?;
-        bench.holds(
-            &format!("{spec}: the first reading costs {first:?}"),
-            first.0 <= 3 + at_first,
-        );
-        bench.same(&format!("{spec}: the kernel counts the same"), first.1, first.0);
-        let second = counted(&temp)?;
-        bench.holds(
-            &format!("{spec}: of a known bridge it costs {second:?}"),
-            second.0 <= 2 + at_first,
-        );
-        let series = counted(&format!("{temp} --every 100ms --count 11"))?;
-        bench.same(
-            &format!("{spec}: ten more cost"),
-            series.0 - second.0,
-            10 * (1 + later),
-        );
-        bench.cell(spec, "first temperature", first.0.to_string());
-        bench.cell(spec, "known bridge", second.0.to_string());
-        bench.cell(spec, "further sample", ((series.0 - second.0) / 10).to_string());
-    }
+pub fn what_a_reading_costs(bench: &Bench, cost: &(&str, usize, usize)) -> Result<(), String> {
+    let &(spec, at_first, later) = cost;
+    let (device, disk) = bench.plug(spec)?;
+    let counted = |command: &str| -> Result<usize, String> {
+        device.clear_log().map_err(text)?;
+        let (output, kernel) = bench
+            .guest
+            .run_counted(&disk, command, Duration::from_secs(60))
+            .map_err(text)?;
+        bench.same(command, output.status, 0);
+        // The kernel's own: what it asks removable media when they are opened and closed, and, at the bridge only, REQUEST SENSE
+        // after a failure.
+        let dispatched: Vec<u8> = kernel
+            .iter()
+            .filter_map(|cdb| cdb.first().copied())
+            .filter(|opcode| !matches!(opcode, 0x00 | 0x1e))
+            .collect();
+        let log = device.log().map_err(text)?;
+        let arrived = log
+            .iter()
+            .filter_map(|entry| entry["cdb"].as_str()?.get(..2))
+            .filter(|opcode| !matches!(*opcode, "00" | "1e" | "03"))
+            .count();
+        let without_sense = dispatched.iter().filter(|opcode| **opcode != 0x03).count();
+        bench.same("commands at the bridge and in the kernel", arrived, without_sense);
+        Ok(dispatched.len())
+    };
+    bench.well("rm -rf /tmp/home; mkdir /tmp/home")?;
+    let temp = format!("HOME=/tmp/home /tmp/drivethru temp {}", disk.node);
+    let first = counted(&temp)?;
+    bench.holds(&format!("the first reading costs {first}"), first <= 3 + at_first);
+    let second = counted(&temp)?;
+    bench.holds(
+        &format!("of a known bridge it costs {second}"),
+        second <= 2 + at_first,
+    );
+    let series = counted(&format!("{temp} --every 100ms --count 11"))?;
+    bench.same("ten more cost", series - second, 10 * (1 + later));
+    bench.cell(spec, "first temperature", first.to_string());
+    bench.cell(spec, "known bridge", second.to_string());
+    bench.cell(spec, "further sample", ((series - second) / 10).to_string());
     bench.kernel_is_quiet(&[])?;
     Ok(())
 }

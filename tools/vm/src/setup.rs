@@ -30,6 +30,7 @@ const MORE_PROGRAMS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.vfat", "dosfstools"),
     ("mkfs.exfat", "exfatprogs"),
+    ("sfdisk", "fdisk"),
 ];
 /// The emulator.
 pub(crate) const QEMU: &str = "qemu-system-x86_64";
