@@ -29,6 +29,7 @@
 #![deny(unsafe_code)]
 
 pub mod ata;
+pub mod bench;
 pub mod bridge;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -16,11 +16,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ata", &["bridge"]),
     ("nvme", &["bridge"]),
     ("drive", &["ata", "nvme", "bridge", "scsi", "transport"]),
-    ("report", &["drive", "ata", "nvme", "bridge", "scsi"]),
+    ("bench", &["drive", "ata", "nvme", "bridge", "scsi", "transport", "sim"]),
+    ("report", &["bench", "drive", "ata", "nvme", "bridge", "scsi"]),
     (
         "cli",
         &[
             "report",
+            "bench",
             "drive",
             "ata",
             "nvme",
