@@ -208,7 +208,11 @@ fn a_length_in_the_transport_may_be_for_identify_only() {
         Some(Failure::FieldRefused { .. })
     ));
     assert_eq!(left, 0);
-    let (reply, left) = play(&format!("{transport}{refused}{count}{data}"), &dialect, read_data());
+    let (reply, left) = play(
+        &format!("{transport}{refused}{count}{data}"),
+        &dialect,
+        read_data(),
+    );
     assert_eq!((reply.expect("data").data.map(|d| d.len()), left), (Some(512), 0));
     // From then on at once; IDENTIFY DEVICE stays as it was.
     let (reply, left) = play(&format!("{count}{data}"), &dialect, read_data());
