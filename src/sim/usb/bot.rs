@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::pipe::{Pipe, PipeEnd};
-use super::{Finished, Transfer};
+use super::pipe::{Pipe, PipeEnd, Step};
+use super::Finished;
 use crate::sim::bridge::{Answer, Fate, Mishap, Want};
 use crate::sim::buf::{byte, put32};
 use crate::sim::profiles::EmptyDataIn;
@@ -505,24 +505,6 @@ impl Bot {
         }
         Step::On
     }
-
-    /// Takes a transfer for one of its pipes.
-    pub fn submit(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        match self.pipe(transfer.endpoint) {
-            Some(pipe) => {
-                pipe.push(transfer);
-                Ok(())
-            }
-            None => Err(transfer),
-        }
-    }
-}
-
-/// What the state machine does next.
-enum Step {
-    On,
-    Wait,
-    Leave,
 }
 
 fn clamp(bytes: u64) -> u32 {

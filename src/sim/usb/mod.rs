@@ -309,16 +309,13 @@ impl UsbDevice {
     }
 
     fn give(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        let waiting = match &mut self.protocol {
-            Protocol::Bot(bot) => bot.pipe(transfer.endpoint).map(|pipe| pipe.waiting()),
-            Protocol::Uas(uas) => uas.pipe(transfer.endpoint).map(|pipe| pipe.waiting()),
-        };
-        if self.configuration == 0 || waiting.is_none_or(|n| n >= WAITING_LIMIT) {
-            return Err(transfer);
-        }
-        match &mut self.protocol {
-            Protocol::Bot(bot) => bot.submit(transfer),
-            Protocol::Uas(uas) => uas.submit(transfer),
+        let configured = self.configuration != 0;
+        match self.pipe(transfer.endpoint) {
+            Some(pipe) if configured && pipe.waiting() < WAITING_LIMIT => {
+                pipe.push(transfer);
+                Ok(())
+            }
+            _ => Err(transfer),
         }
     }
 

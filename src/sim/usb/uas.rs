@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::pipe::{Pipe, PipeEnd};
-use super::{Finished, Transfer};
+use super::pipe::{Pipe, PipeEnd, Step};
+use super::Finished;
 use crate::sim::bridge::{Fate, Mishap, Want};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::profiles::UasEndpoints;
@@ -372,24 +372,6 @@ impl Uas {
         };
         Step::On
     }
-
-    /// Takes a transfer for one of its pipes.
-    pub fn submit(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        match self.pipe(transfer.endpoint) {
-            Some(pipe) => {
-                pipe.push(transfer);
-                Ok(())
-            }
-            None => Err(transfer),
-        }
-    }
-}
-
-/// What the state machine does next.
-enum Step {
-    On,
-    Wait,
-    Leave,
 }
 
 fn sense_unit(tag: u16, status: u8, sense: &[u8]) -> Vec<u8> {
