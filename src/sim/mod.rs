@@ -14,6 +14,7 @@ mod facts;
 mod heat;
 mod live;
 mod media;
+pub(crate) mod own_file;
 mod profiles;
 mod rng;
 pub mod serve;
