@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::pipe::{Pipe, PipeEnd, Step};
 use super::Finished;
+use super::pipe::{Pipe, PipeEnd, Step};
 use crate::sim::bridge::{Fate, Mishap, Want};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::profiles::UasEndpoints;

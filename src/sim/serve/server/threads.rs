@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::link::{Link, Listener};
 use super::{Event, Face, Notice, write_deadline};
 use crate::sim::serve::control::{self, MAX_LINE_BYTES};
-use crate::sim::serve::{Address, Frame, ProtocolError, usbip, usbredir};
+use crate::sim::serve::{Address, Decode, Frame};
 
 /// Small packets are read many at a time; longer data goes straight to where it belongs.
 const READ_BUFFER_BYTES: usize = 64 << 10;
@@ -35,45 +35,6 @@ const CALL_AGAIN: Duration = Duration::from_millis(250);
 /// The longest pause between two calls to a host that answers and soon is gone again; a connection longer than that is none
 /// of them.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Both decoders.
-pub trait Decode {
-    type Packet;
-    /// What a host begins with, in a word.
-    const FIRST: &str;
-    /// Whether this is it.
-    fn is_first(packet: &Self::Packet) -> bool;
-    fn space(&mut self) -> &mut [u8];
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError>;
-}
-
-impl Decode for usbredir::Decoder {
-    type Packet = usbredir::Packet;
-    const FIRST: &str = "hello";
-    fn is_first(packet: &usbredir::Packet) -> bool {
-        matches!(packet, usbredir::Packet::Hello { .. })
-    }
-    fn space(&mut self) -> &mut [u8] {
-        Self::space(self)
-    }
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError> {
-        Self::filled(self, count)
-    }
-}
-
-impl Decode for usbip::Decoder {
-    type Packet = usbip::Request;
-    const FIRST: &str = "request";
-    fn is_first(packet: &usbip::Request) -> bool {
-        matches!(packet, usbip::Request::Import { .. })
-    }
-    fn space(&mut self) -> &mut [u8] {
-        Self::space(self)
-    }
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError> {
-        Self::filled(self, count)
-    }
-}
 
 /// Reads a connection up to a point of time, in however many pieces it comes.
 struct Until<'a> {
