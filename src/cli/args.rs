@@ -220,7 +220,7 @@ pub enum SimCommand {
         /// Where `sim serve --control` listens: PORT (on 127.0.0.1), HOST:PORT or unix:PATH
         #[arg(value_name = "ADDR")]
         address: Address,
-        /// The command: help, status, unplug, plug, set OPTION=VALUE, log [clear], read LBA COUNT, write LBA HEX, quit
+        /// The command: help, status, unplug, plug, set OPTION=VALUE, log, log clear, read LBA COUNT, write LBA HEX, quit
         #[arg(value_name = "WORD", required = true)]
         words: Vec<String>,
     },
