@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -149,6 +150,83 @@ fn a_signal_ends_it_cleanly() {
         assert!(last.contains("served 0 hosts"), "{last}");
         assert!(!dir.path().join("redir").exists(), "{signal}");
     }
+}
+
+#[test]
+fn a_log_is_its_owners_and_a_store_has_one_server() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (log, store, link) = (path("log"), path("store"), path("link"));
+    let spec = format!("stick,store={store}");
+    let mut server = Server::start(&[&spec, "--usbip", "0", "--log", &log]);
+    assert!(server.line().starts_with("usbip: listening on "));
+    for file in [&log, &store] {
+        let mode = std::fs::metadata(file).expect(file).permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    let mut second = Server::start(&[&spec, "--usbip", "0"]);
+    let line = second.line();
+    assert!(line.contains("another simulated drive has it"), "{line}");
+    assert_eq!(second.end().0.code(), Some(2));
+    symlink(path("nowhere"), &link).expect("a link");
+    let third = Server::start(&["ssd", "--usbip", "0", "--log", &link]);
+    assert_eq!(third.end().0.code(), Some(2));
+    assert!(!dir.path().join("nowhere").exists());
+}
+
+/// With each number of descriptors from few to enough: one of them is just not enough for the second handle of a connection.
+#[test]
+fn a_server_without_descriptors_calls_again() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let host = UnixListener::bind(dir.path().join("host")).expect("a socket");
+    host.set_nonblocking(true).expect("a socket");
+    let await_call = || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(1500) {
+            if let Ok((stream, _)) = host.accept() {
+                let patience = Some(Duration::from_secs(10));
+                stream.set_nonblocking(false).expect("a stream");
+                stream.set_read_timeout(patience).expect("a stream");
+                return Some(stream);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    };
+    let mut refused = 0;
+    for limit in 4..40 {
+        let script = format!("ulimit -n {limit} && exec \"$0\" \"$@\"");
+        let mut child = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_drivethru")])
+            .args(["sim", "serve", "ssd", "--connect", "--usbredir"])
+            .arg(unix(dir.path(), "host"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a shell");
+        std::thread::sleep(Duration::from_millis(100));
+        let runs = child.try_wait().expect("a child").is_none();
+        let greeted = runs
+            && await_call().is_some_and(|mut stream| {
+                let greeted = matches!(stream.read(&mut [0; 80]), Ok(1..));
+                if !greeted {
+                    refused += 1;
+                    assert!(await_call().is_some(), "no second call with {limit} descriptors");
+                }
+                greeted
+            });
+        let _ = child.kill();
+        let _ = child.wait();
+        // Calls of the one that has ended.
+        while host.accept().is_ok() {}
+        if greeted {
+            assert!(refused > 0, "each call succeeded or failed as a whole");
+            return;
+        }
+    }
+    panic!("40 descriptors are not enough");
 }
 
 #[test]

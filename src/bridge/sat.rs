@@ -61,6 +61,8 @@ struct Learned {
     rri_form: AtomicUsize,
     /// CK_COND is refused: it need not be tried again.
     ck_cond_refused: AtomicBool,
+    /// A length in the transport is taken for IDENTIFY DEVICE only, as ASMedia's ASM105x do.
+    transport_for_identify_only: AtomicBool,
 }
 
 impl Sat {
@@ -79,6 +81,16 @@ impl Sat {
         match self.form {
             Form::Auto | Form::Twelve => 0xa1,
             Form::Sixteen => 0x85,
+        }
+    }
+
+    /// Where the length of this command goes, by what was learned.
+    fn length_for(&self, taskfile: &Taskfile) -> LengthSource {
+        let only_identify = self.learned.transport_for_identify_only.load(Ordering::Relaxed);
+        if only_identify && taskfile.command != IDENTIFY_DEVICE {
+            LengthSource::Count
+        } else {
+            self.length
         }
     }
 
@@ -113,13 +125,9 @@ impl AtaDialect for Sat {
     fn start(&self, request: Request) -> Result<Box<dyn Exchange>, Failure> {
         let check_condition = request.want_registers && request.taskfile.protocol == Protocol::NonData;
         let refused = self.learned.ck_cond_refused.load(Ordering::Relaxed);
-        let cdb = build_cdb(
-            &request.taskfile,
-            self.form,
-            self.length,
-            check_condition && !refused,
-        )
-        .ok_or(Failure::CannotCarry { sense: None })?;
+        let length = self.length_for(&request.taskfile);
+        let cdb = build_cdb(&request.taskfile, self.form, length, check_condition && !refused)
+            .ok_or(Failure::CannotCarry { sense: None })?;
         let data = match (request.taskfile.protocol, request.data_out) {
             (p, None) if p.is_in() => Data::In {
                 len_bytes: request.taskfile.transfer_bytes(),
@@ -138,6 +146,9 @@ impl AtaDialect for Sat {
             },
             check_condition,
             asked_without_ck_cond: refused,
+            may_put_length_in_count: length == LengthSource::Transport
+                && request.taskfile.protocol != Protocol::NonData
+                && request.taskfile.command != IDENTIFY_DEVICE,
             dialect: self.clone(),
             phase: Phase::Start,
             attention_retries: 1,
@@ -145,6 +156,9 @@ impl AtaDialect for Sat {
         }))
     }
 }
+
+/// ATA8-ACS, "IDENTIFY DEVICE".
+const IDENTIFY_DEVICE: u8 = 0xec;
 
 /// A drive that is becoming ready is asked so many times, [`READY_PAUSE`] apart.
 const READY_RETRIES: u32 = 20;
@@ -263,6 +277,8 @@ struct SatExchange {
     /// Registers are wanted.
     check_condition: bool,
     asked_without_ck_cond: bool,
+    /// If the length in the transport is refused, it may be that it is so for this command.
+    may_put_length_in_count: bool,
     dialect: Sat,
     phase: Phase,
     attention_retries: u32,
@@ -339,6 +355,11 @@ impl SatExchange {
                 self.command.cdb = without_ck_cond(&self.command.cdb);
                 Ok(Step::Send(self.command.clone()))
             }
+            (0x5, 0x24, _) if self.may_put_length_in_count => {
+                self.may_put_length_in_count = false;
+                self.command.cdb = with_length_in_count(&self.command.cdb);
+                Ok(Step::Send(self.command.clone()))
+            }
             (0x5, 0x24, _) => Err(Failure::FieldRefused { sense: boxed() }),
             _ => Err(Failure::CheckCondition { sense: Some(boxed()) }),
         }
@@ -361,8 +382,20 @@ impl SatExchange {
             self.phase = Phase::AskedForRegisters;
             return Ok(Step::Send(ask));
         }
+        if self.dialect.length == LengthSource::Transport && self.length_is_in_count() {
+            // That it works shows that it was the length, and not a field of this one command.
+            self.dialect
+                .learned
+                .transport_for_identify_only
+                .store(true, Ordering::Relaxed);
+        }
         self.phase = Phase::Over;
         Ok(Step::Done(Reply { registers, data }))
+    }
+
+    fn length_is_in_count(&self) -> bool {
+        let flags = self.command.cdb.as_bytes().get(2).copied().unwrap_or_default();
+        flags & T_LENGTH_TRANSPORT == T_LENGTH_COUNT
     }
 
     fn may_ask_without_ck_cond(&self) -> bool {
@@ -426,6 +459,15 @@ fn without_ck_cond(cdb: &Cdb) -> Cdb {
     let mut bytes = cdb.as_bytes().to_vec();
     if let Some(flags) = bytes.get_mut(2) {
         *flags &= !CK_COND;
+    }
+    Cdb::new(&bytes).unwrap_or(*cdb)
+}
+
+/// The same with T_LENGTH saying COUNT.
+fn with_length_in_count(cdb: &Cdb) -> Cdb {
+    let mut bytes = cdb.as_bytes().to_vec();
+    if let Some(flags) = bytes.get_mut(2) {
+        *flags = *flags & !T_LENGTH_TRANSPORT | T_LENGTH_COUNT;
     }
     Cdb::new(&bytes).unwrap_or(*cdb)
 }

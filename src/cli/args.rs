@@ -220,7 +220,7 @@ pub enum SimCommand {
         /// Where `sim serve --control` listens: PORT (on 127.0.0.1), HOST:PORT or unix:PATH
         #[arg(value_name = "ADDR")]
         address: Address,
-        /// The command: help, status, unplug, plug, set OPTION=VALUE, log [clear], read LBA COUNT, write LBA HEX, quit
+        /// The command: help, status, unplug, plug, set OPTION=VALUE, log, log clear, read LBA COUNT, write LBA HEX, quit
         #[arg(value_name = "WORD", required = true)]
         words: Vec<String>,
     },
@@ -230,11 +230,12 @@ pub enum SimCommand {
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "ADDR is PORT (on 127.0.0.1), HOST:PORT or unix:PATH; USB/IP is TCP only. Port 0 lets the system choose; \
-the real one is printed on stderr. An address that other machines reach has to be written out: nothing asks who they are.\n\n\
+the real one is printed on stderr. An address that other machines reach has to be written out: nothing asks who they are. A TCP address, that of --control \
+included, is open to every user of this machine; a socket at PATH is made for its owner only (mode 0600), as the log is.\n\n\
 QEMU: -chardev socket,id=c0,host=127.0.0.1,port=4000 -device qemu-xhci -device usb-redir,chardev=c0\n\
 Linux: usbip --tcp-port 3240 attach -r 127.0.0.1 -b 1-1 (needs the module vhci_hcd)\n\n\
 One host at a time has the device. When it goes away the device keeps its power, and the next host may come. SIGINT, \
-SIGTERM and the control command `quit` end the server."
+SIGTERM and the control command `quit` end the server. A control connection ends after five minutes without a command."
 )]
 #[command(group = clap::ArgGroup::new("face").args(["usbip", "usbredir"]).multiple(true).required(true))]
 pub struct ServeArgs {

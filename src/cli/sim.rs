@@ -1,6 +1,6 @@
 //! `sim list`, `sim show`, `sim serve` and `sim control`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -79,10 +79,7 @@ fn serve(args: &ServeArgs) -> Result<Exit, Stop> {
     let spec = args.profile.strip_prefix("sim:").unwrap_or(&args.profile);
     let mut device = UsbDevice::open(spec).map_err(|e| Stop::BadInput(e.to_string()))?;
     if let Some(path) = &args.log {
-        let file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
+        let file = sim::own_file::open(File::options().append(true), path)
             .map_err(|e| Stop::BadInput(format!("{}: {e}", path.display())))?;
         let path = path.clone();
         device.target_mut().set_log_sink(Box::new(LogFile { path, file }));

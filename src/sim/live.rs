@@ -62,6 +62,11 @@ impl Target {
         self.bridge.sector_bytes()
     }
 
+    /// Logical blocks that the bridge claims.
+    pub fn blocks(&self) -> u64 {
+        self.bridge.sectors()
+    }
+
     /// What the drive's sensor shows, in °C; `None` where there is no sensor.
     pub fn temperature_celsius(&self) -> Option<i8> {
         match self.bridge.inner() {
@@ -144,6 +149,9 @@ impl Target {
             }
             ("fault", "none") => {
                 *self.bridge.trouble_mut() = Trouble::default();
+                if let Inner::Ata(drive) = self.bridge.inner_mut() {
+                    drive.set_garbage(false);
+                }
                 return Ok(());
             }
             _ => {}
@@ -155,8 +163,9 @@ impl Target {
             "health" => self.drive(key)?.set_health(options.health),
             "power" => self.drive(key)?.force_power(options.power),
             "fault" => {
-                if options.trouble.fault == Some(Fault::GarbageTemp) {
-                    self.drive(key)?.pin_temperature(Some(127));
+                let garbage = options.trouble.fault == Some(Fault::GarbageTemp);
+                if let Inner::Ata(drive) = self.bridge.inner_mut() {
+                    drive.set_garbage(garbage);
                 }
                 self.bridge.trouble_mut().fault = options.trouble.fault;
             }
@@ -225,8 +234,10 @@ mod tests {
         assert_eq!(target.wakes(), 0);
         target.set("ambient", "30").unwrap();
         target.set("health", "failing").unwrap();
-        target.set("fault", "echo").unwrap();
+        target.set("fault", "garbage-temp").unwrap();
+        assert_eq!(target.temperature_celsius(), Some(127));
         target.set("fault", "none").unwrap();
+        assert_ne!(target.temperature_celsius(), Some(127));
         for (key, value) in [
             ("temp", "999"),
             ("serial", "X"),

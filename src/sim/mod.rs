@@ -14,6 +14,7 @@ mod facts;
 mod heat;
 mod live;
 mod media;
+pub(crate) mod own_file;
 mod profiles;
 mod rng;
 pub mod serve;
@@ -246,11 +247,26 @@ impl Target {
     }
 
     /// The answer to a command for a logical unit that does not exist (SPC-4, "Incorrect logical unit selection").
-    fn no_such_unit(&mut self, cdb: &[u8], via: Via) -> Answer {
+    fn no_such_unit(&mut self, cdb: &[u8], now: Duration, via: Via) -> Answer {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
         let at = self.clock.now();
         let answer = self.bridge.no_such_unit(cdb);
         self.note(cdb, at, Some(answer.status), Some(via));
         answer
+    }
+
+    /// A command that came over USB and was not run, because the host's idea of its data phase cannot be met.
+    fn refuse(&mut self, cdb: &[u8], now: Duration, via: Via) {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        let at = self.clock.now();
+        self.note(cdb, at, None, Some(via));
+    }
+
+    /// The host has reset the device while a command was running.
+    fn give_up(&mut self, now: Duration) {
+        self.clock.advance(now.saturating_sub(self.clock.now()));
+        self.bridge.catch_up(self.clock.now());
+        self.bridge.give_up();
     }
 
     /// The plug was pulled and put back at `now`: bridge and drive start anew.

@@ -30,8 +30,6 @@ pub const USUAL: &[&str] = &[
     "USB Mass Storage device detected",
     "UAS is ignored for this device, using usb-storage instead",
     "Quirks match for vid",
-    ": uas",
-    ": usb-storage",
     // the disk
     "Direct-Access",
     "Attached scsi generic",
@@ -66,6 +64,11 @@ pub const USUAL: &[&str] = &[
 fn is_partition_table(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with("sd") && text.split_once(':').is_some_and(|(name, _)| !name.contains(' '))
+}
+
+/// `scsi host6: uas`, and no word more.
+fn is_new_host(text: &str) -> bool {
+    text.starts_with("scsi host") && (text.ends_with(": uas") || text.contains(": usb-storage "))
 }
 
 /// One guest and what its checks have found.
@@ -203,7 +206,9 @@ impl Bench {
             .into_iter()
             .map(|message| message.text)
             .filter(|text| {
-                !USUAL.iter().chain(also_usual).any(|usual| text.contains(usual)) && !is_partition_table(text)
+                !USUAL.iter().chain(also_usual).any(|usual| text.contains(usual))
+                    && !is_partition_table(text)
+                    && !is_new_host(text)
             })
             .collect())
     }

@@ -244,8 +244,8 @@ pub fn an_unreadable_sector(bench: &Bench) -> Result<(), String> {
         );
         let log = json(&bench.run(&format!("smartctl -j -d sat -l error -l xerror {node}"))?)?;
         let lba = log
-            .pointer("/ata_smart_error_log/extended/table/0/lba")
-            .or_else(|| log.pointer("/ata_smart_error_log/summary/table/0/lba"))
+            .pointer("/ata_smart_error_log/extended/table/0/completion_registers/lba")
+            .or_else(|| log.pointer("/ata_smart_error_log/summary/table/0/completion_registers/lba"))
             .and_then(serde_json::Value::as_u64);
         bench.same("the address in the error log", lba, Some(80000));
         bench.well(&format!(

@@ -190,6 +190,40 @@ fn a_refused_ck_cond_is_not_tried_again() {
 }
 
 #[test]
+fn a_length_in_the_transport_may_be_for_identify_only() {
+    let dialect = Sat::new(Form::Twelve, LengthSource::Transport, RegisterSource::CkCond);
+    let read_data = || {
+        let taskfile = taskfile([0xd0, 1, 0, 0x4f, 0xc2, 0, 0xb0], Protocol::PioIn, 1);
+        Request::new("SMART READ DATA", taskfile, Duration::from_secs(5))
+    };
+    let refused = "< status 02\n< sense 70 00 05 00 00 00 00 0a 00 00 00 00 24 00 00 00 00 00\n";
+    let data = format!("< status 00\n< in {}\n", "01 ".repeat(512).trim_end());
+    let transport = "> cdb a1 08 0f d0 01 00 4f c2 00 b0 00 00\n> in 512\n";
+    let count = "> cdb a1 08 0e d0 01 00 4f c2 00 b0 00 00\n> in 512\n";
+    // Refused in both forms: nothing is learned.
+    let script = format!("{transport}{refused}{count}{refused}");
+    let (reply, left) = play(&script, &dialect, read_data());
+    assert!(matches!(
+        reply.unwrap_err().failure(),
+        Some(Failure::FieldRefused { .. })
+    ));
+    assert_eq!(left, 0);
+    let (reply, left) = play(
+        &format!("{transport}{refused}{count}{data}"),
+        &dialect,
+        read_data(),
+    );
+    assert_eq!((reply.expect("data").data.map(|d| d.len()), left), (Some(512), 0));
+    // From then on at once; IDENTIFY DEVICE stays as it was.
+    let (reply, left) = play(&format!("{count}{data}"), &dialect, read_data());
+    assert!(reply.is_ok() && left == 0);
+    let script = format!("> cdb a1 08 0f 00 01 00 00 00 00 ec 00 00\n> in 512\n{data}");
+    let identify = Request::new("IDENTIFY DEVICE", identify(), Duration::from_secs(5));
+    let (reply, left) = play(&script, &dialect, identify);
+    assert!(reply.is_ok() && left == 0);
+}
+
+#[test]
 fn a_bridge_that_ignores_ck_cond_gives_unknown_registers() {
     let dialect = Sat::new(Form::Twelve, LengthSource::Count, RegisterSource::CkCond);
     let (reply, _) = play(&format!("{STATUS_12}< status 00\n"), &dialect, status_request());

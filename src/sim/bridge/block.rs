@@ -46,6 +46,9 @@ fn answer_of(result: Result<Vec<u8>, MediumError>) -> Answer {
     }
 }
 
+/// Sectors that 28-bit commands reach.
+const NARROW_SECTORS: u64 = 1 << 28;
+
 impl Bridge {
     /// READ and WRITE with 6, 10, 12 and 16 bytes.
     pub(super) fn read_write(&mut self, cdb: &[u8], data_out: &[u8]) -> Answer {
@@ -120,7 +123,10 @@ impl Bridge {
     }
 
     fn ata_transfer(&mut self, way: Way, first_block: u64, blocks: u64, payload: &[u8]) -> Answer {
-        let wide = self.profile.ext;
+        let first = first_block.saturating_mul(self.sectors_per_block);
+        let count = blocks.saturating_mul(self.sectors_per_block);
+        // `ext` is about what hosts may send; for its own transfers a bridge reaches all of the drive.
+        let wide = self.profile.ext || first.saturating_add(count) > NARROW_SECTORS;
         let command = match (way, wide) {
             (Way::Read, true) => 0x25,
             (Way::Read, false) => 0xc8,
@@ -132,8 +138,6 @@ impl Bridge {
         };
         let step = if wide { 0x1_0000 } else { 256 };
         let sector_bytes = usize::try_from(self.drive_sector_bytes()).unwrap_or(512);
-        let first = first_block.saturating_mul(self.sectors_per_block);
-        let count = blocks.saturating_mul(self.sectors_per_block);
         let mut data = Vec::new();
         let mut done = 0;
         while done < count {

@@ -339,6 +339,13 @@ impl Bridge {
         self.gone
     }
 
+    /// The host has given up the command that is running: the drive gets a reset.
+    pub fn give_up(&mut self) {
+        if let Inner::Ata(drive) = &mut self.inner {
+            drive.hard_reset();
+        }
+    }
+
     /// The answer to a command for a logical unit that does not exist.
     pub fn no_such_unit(&mut self, cdb: &[u8]) -> Answer {
         match byte(cdb, 0) {
@@ -367,7 +374,10 @@ impl Bridge {
             return (Answer::without(Fate::Gone), Duration::ZERO);
         }
         let before = self.now();
-        let answer = self.struck_or_done(cdb, data_out, room);
+        let mut answer = self.struck_or_done(cdb, data_out, room);
+        if let Inner::Ata(drive) = &mut self.inner {
+            answer.extra = answer.extra.saturating_add(drive.take_held());
+        }
         self.gone = answer.fate == Fate::Gone;
         let took = self.now().saturating_sub(before);
         let command = Duration::from_micros(self.profile.command_us);
@@ -446,6 +456,10 @@ impl Bridge {
             0xaa => blocks(long(6)),
             0x8a => blocks(long(10)),
             0x41 | 0x93 if byte(cdb, 1) & 0x01 == 0 => blocks(1),
+            // VERIFY with BYTCHK 01b compares with what comes; 11b with one block.
+            0x2f if byte(cdb, 1) >> 1 & 3 == 1 => blocks(short(7)),
+            0x8f if byte(cdb, 1) >> 1 & 3 == 1 => blocks(long(10)),
+            0x2f | 0x8f if byte(cdb, 1) >> 1 & 3 == 3 => blocks(1),
             0x42 | 0x55 => Want::Out(short(7)),
             0x15 => Want::Out(u64::from(byte(cdb, 4))),
             0x03 | 0x08 | 0x12 | 0x1a | 0x23 | 0x25 | 0x28 | 0x37 | 0x3c | 0x4d | 0x5a | 0x88 | 0x9e
@@ -488,7 +502,12 @@ impl Bridge {
             0x4d => self.log_sense(cdb),
             0x9e if long && byte(cdb, 1) & 0x1f == 0x10 => self.read_capacity_16(cdb),
             // One logical unit, number 0.
-            0xa0 => Answer::good(vec![0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            0xa0 => {
+                let mut list = vec![0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+                let allocation = be32(cdb, 6).unwrap_or_default();
+                list.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+                Answer::good(list)
+            }
             0x1e => Answer::good(Vec::new()),
             0x85 | 0xa1 if self.takes_pass_through(opcode) => self.pass_through(cdb, data_out, room),
             _ => Answer {

@@ -111,7 +111,7 @@ impl Bridge {
             (0 | 1 | 3, _) | (_, 0) => Want::Nothing,
             _ if request.is_data_in() => Want::In,
             (_, 3) => Want::OutAll,
-            _ => Want::Out(request.length_bytes(0, self.sector_bytes())),
+            _ => Want::Out(request.length_bytes(0, self.drive_sector_bytes())),
         }
     }
 
@@ -121,7 +121,7 @@ impl Bridge {
             return self.response_information(&request);
         }
         // A transport that does not tell is taken to carry what the CDB says.
-        let in_len = room.unwrap_or_else(|| request.usual_bytes(self.sector_bytes()));
+        let in_len = room.unwrap_or_else(|| request.usual_bytes(self.drive_sector_bytes()));
         if let Some(refusal) = self.refuse(&request, data_out.len(), in_len) {
             return refusal;
         }

@@ -6,14 +6,12 @@ use super::{ABRT, AtaDrive, IDNF, Outcome, Taskfile, abort, done, fail, put_lba}
 /// Limits below the native capacity, in sectors.
 #[derive(Debug, Default)]
 pub struct Limit {
-    /// Survives a power cycle.
-    lasting: Option<u64>,
-    /// Until the next reset.
-    passing: Option<u64>,
+    /// Survives a power cycle; with it, whether the 48-bit command set it.
+    lasting: Option<(u64, bool)>,
+    /// Until the next reset; the same.
+    passing: Option<(u64, bool)>,
     /// A lasting change was made since power-on.
     changed: bool,
-    /// The limit was set by the 48-bit command.
-    wide: bool,
     frozen: bool,
 }
 
@@ -21,9 +19,6 @@ impl Limit {
     /// A hardware reset takes a passing limit back.
     pub fn hard_reset(&mut self) {
         self.passing = None;
-        if self.lasting.is_none() {
-            self.wide = false;
-        }
     }
 
     /// Power-on allows a lasting change again.
@@ -39,7 +34,7 @@ impl AtaDrive {
     pub fn sectors(&self) -> u64 {
         let native = self.medium.sectors();
         let limit = self.limit.passing.or(self.limit.lasting);
-        limit.map_or(native, |sectors| sectors.min(native))
+        limit.map_or(native, |(sectors, _)| sectors.min(native))
     }
 
     /// READ NATIVE MAX ADDRESS and its 48-bit form.
@@ -65,8 +60,8 @@ impl AtaDrive {
         let lasting = tf.count & 1 == 1;
         let native = self.medium.sectors();
         // The narrow command may not touch what the wide one has set.
-        let taken =
-            !wide && self.limit.wide && (self.limit.passing.is_some() || self.limit.lasting.is_some());
+        let set_wide = |limit: Option<(u64, bool)>| limit.is_some_and(|(_, wide)| wide);
+        let taken = !wide && (set_wide(self.limit.passing) || set_wide(self.limit.lasting));
         if before != pair || last >= native || taken {
             return abort(tf);
         }
@@ -76,12 +71,11 @@ impl AtaDrive {
         let sectors = last + 1;
         if lasting {
             self.limit.changed = true;
-            self.limit.lasting = (sectors < native).then_some(sectors);
+            self.limit.lasting = (sectors < native).then_some((sectors, wide));
             self.limit.passing = None;
         } else {
-            self.limit.passing = Some(sectors);
+            self.limit.passing = Some((sectors, wide));
         }
-        self.limit.wide = wide;
         let mut outcome = done(tf, Vec::new());
         put_lba(&mut outcome.registers, last, wide);
         outcome
@@ -100,7 +94,7 @@ impl AtaDrive {
             1 if tf.lba >= native => fail(tf, IDNF, tf.lba),
             1 => {
                 self.limit.changed = true;
-                self.limit.lasting = (tf.lba + 1 < native).then_some(tf.lba + 1);
+                self.limit.lasting = (tf.lba + 1 < native).then_some((tf.lba + 1, true));
                 done(tf, Vec::new())
             }
             2 if !self.limit.frozen => {

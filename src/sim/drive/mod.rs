@@ -117,6 +117,8 @@ pub struct AtaDrive {
     counters: Counters,
     health: Health,
     pinned_c: Option<i8>,
+    garbage: bool,
+    held: Duration,
     write_cache: bool,
     look_ahead: bool,
     /// Advanced power management, where it is there and on.
@@ -177,10 +179,7 @@ impl AtaDrive {
             crc_errors: c.crc_errors,
             resets: 0,
         };
-        let pinned_c = match options.trouble.fault {
-            Some(Fault::GarbageTemp) => Some(127),
-            _ => options.temp_c,
-        };
+        let garbage = options.trouble.fault == Some(Fault::GarbageTemp);
         Self {
             physical_sector_bytes: u64::from(profile.medium.physical_sector_bytes),
             medium,
@@ -194,7 +193,9 @@ impl AtaDrive {
             sct: Sct::new(),
             counters,
             health: options.health,
-            pinned_c,
+            pinned_c: options.temp_c,
+            garbage,
+            held: Duration::ZERO,
             write_cache: true,
             look_ahead: true,
             apm: (drive.rotation != 1).then_some(APM_LEVEL),
@@ -238,6 +239,16 @@ impl AtaDrive {
     /// The drive's clock.
     pub fn now(&self) -> Duration {
         self.now
+    }
+
+    /// Lets the answer to the present command wait, without keeping the drive from a reset meanwhile.
+    fn hold(&mut self, how_long: Duration) {
+        self.held = self.held.saturating_add(how_long);
+    }
+
+    /// How long the answer to the command that was just run has to wait.
+    pub fn take_held(&mut self) -> Duration {
+        std::mem::take(&mut self.held)
     }
 
     fn spend(&mut self, how_long: Duration) {
@@ -316,12 +327,22 @@ impl AtaDrive {
 
     /// What the sensor shows, if there is one.
     pub fn temperature_c(&self) -> Option<i8> {
-        self.pinned_c
+        self.shown_c()
             .or_else(|| Some(self.speed.heat.as_ref()?.sensor_c().clamp(-127.0, 127.0) as i8))
     }
 
+    /// What is shown whatever the model says.
+    fn shown_c(&self) -> Option<i8> {
+        if self.garbage { Some(127) } else { self.pinned_c }
+    }
+
+    /// Whether every sensor claims 127 °C.
+    pub fn set_garbage(&mut self, garbage: bool) {
+        self.garbage = garbage;
+    }
+
     fn extremes_c(&self) -> (i8, i8) {
-        match (self.pinned_c, &self.speed.heat) {
+        match (self.shown_c(), &self.speed.heat) {
             (Some(pinned), _) => (pinned, pinned),
             (None, Some(heat)) => {
                 let (low, high) = heat.extremes_c();

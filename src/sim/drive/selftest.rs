@@ -118,16 +118,16 @@ impl AtaDrive {
             takes,
             finds,
         };
+        self.smart.running = Some(test);
         if subcommand & 0x80 == 0 {
-            self.smart.running = Some(test);
             return Offline::Done;
         }
-        // Captive: the command itself lasts as long as the test.
-        self.spend(test.ends());
-        self.finish(test);
-        match self.smart.done.last() {
-            Some(result) if result.status >> 4 != 0 => Offline::Failed,
-            _ => Offline::Done,
+        // Captive: the answer waits for the end of the test, unless a reset comes first.
+        self.hold(test.ends());
+        if self.outcome(&test).0 >> 4 == 0 {
+            Offline::Done
+        } else {
+            Offline::Failed
         }
     }
 
@@ -143,15 +143,20 @@ impl AtaDrive {
             .collect()
     }
 
-    fn finish(&mut self, test: SelfTest) {
-        let (status, lba) = match test.finds {
+    /// Status and address of a test that comes to its end.
+    fn outcome(&self, test: &SelfTest) -> (u8, Option<u64>) {
+        match test.finds {
             Some((lba, after)) => (
                 READ_FAILURE << 4 | test.tenths_left(test.start.saturating_add(after)),
                 Some(lba),
             ),
             None if self.health == Health::Failing => (READ_FAILURE << 4, None),
             None => (0, None),
-        };
+        }
+    }
+
+    fn finish(&mut self, test: SelfTest) {
+        let (status, lba) = self.outcome(&test);
         self.remember_self_test(test.kind, status, lba);
     }
 

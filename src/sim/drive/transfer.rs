@@ -145,7 +145,7 @@ impl AtaDrive {
                 } else {
                     self.sct.read_recovery().unwrap_or(Duration::from_secs(20))
                 };
-                self.spend(tries);
+                self.hold(tries);
                 self.failed_at(tf, wide, UNC, lba)
             }
             Err(MediumError::Host) => {

@@ -6,8 +6,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use nix::fcntl::{FallocateFlags, fallocate};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, Flock, FlockArg, fallocate};
 
+use crate::sim::own_file;
 use crate::sim::rng::Rng;
 
 /// Bytes kept in one piece; a multiple of every sector size in use.
@@ -21,8 +23,8 @@ const ZEROS_LEN: usize = 1 << 20;
 pub enum Store {
     /// In memory; pieces that are all zeros are not there.
     Memory(BTreeMap<u64, Box<[u8]>>),
-    /// In a sparse file.
-    File(File),
+    /// In a sparse file, locked.
+    File(Flock<File>),
     /// Only that something was written is remembered.
     Virtual(Written),
     /// Not even that: everything reads as zeros.
@@ -35,14 +37,14 @@ impl Store {
         Self::Memory(BTreeMap::new())
     }
 
-    /// The file at `path`, made if it is not there. One that holds something must have the right size already.
+    /// The file at `path`, made if it is not there. One that holds something must have the right size already. Nobody else may
+    /// have it as a medium at the same time.
     pub fn file(path: &Path, bytes: u64) -> io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let file = own_file::open(File::options().read(true).write(true), path)?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, why)| match why {
+            Errno::EWOULDBLOCK => io::Error::other("another simulated drive has it"),
+            why => why.into(),
+        })?;
         let present = file.metadata()?.len();
         if present == 0 {
             file.set_len(bytes)?;

@@ -1,10 +1,11 @@
 //! Live control: one text command a line, one JSON line as the answer.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::time::Duration;
+use std::io::{self, BufRead, BufReader};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
+use super::Frame;
 use super::address::Address;
 use super::device::Device;
 use super::server::link::Link;
@@ -206,8 +207,12 @@ pub fn ask(address: &Address, command: &str) -> Result<String, AskError> {
     };
     let talk = || -> io::Result<String> {
         let link = Link::call(address)?;
-        link.set_timeouts(Some(PATIENCE), Some(PATIENCE))?;
-        (&link).write_all(format!("{command}\n").as_bytes())?;
+        link.set_read_timeout(Some(PATIENCE))?;
+        let command = Frame {
+            head: format!("{command}\n").into_bytes(),
+            data: Vec::new(),
+        };
+        link.send(&command, Instant::now() + PATIENCE)?;
         let mut answer = String::new();
         BufReader::new(io::Read::take(&link, MAX_ANSWER_BYTES)).read_line(&mut answer)?;
         Ok(answer)

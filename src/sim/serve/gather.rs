@@ -1,5 +1,7 @@
 //! A known number of bytes that arrives in pieces.
 
+use super::ProtocolError;
+
 /// Memory grows with what has arrived: at first so much, then twofold.
 const STEP_BYTES: usize = 1 << 20;
 
@@ -46,6 +48,68 @@ impl Gather {
         self.have = 0;
         self.want = 0;
         std::mem::take(&mut self.bytes)
+    }
+}
+
+/// A protocol that is read out of a stream of bytes in stages, each of which waits for a known number of them.
+pub trait Decode {
+    /// What comes out.
+    type Packet;
+    /// What a host begins with, in a word.
+    const FIRST: &str;
+    /// Whether this is it.
+    fn is_first(packet: &Self::Packet) -> bool;
+    /// What the present stage waits for.
+    fn gather(&mut self) -> &mut Gather;
+    /// Whether an error has ended it.
+    fn is_broken(&self) -> bool;
+    /// Ends it.
+    fn break_off(&mut self);
+    /// All that the present stage waits for is there: on to the next one.
+    ///
+    /// # Errors
+    /// What came breaks the protocol.
+    fn next_stage(&mut self) -> Result<Option<Self::Packet>, ProtocolError>;
+
+    /// Where the next bytes go. Empty only after an error.
+    fn space(&mut self) -> &mut [u8] {
+        self.gather().space()
+    }
+
+    /// `count` bytes were put into the space.
+    ///
+    /// # Errors
+    /// What came breaks the protocol. Nothing can be read after that.
+    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError> {
+        if self.is_broken() {
+            return Err(ProtocolError::Broken);
+        }
+        self.gather().filled(count);
+        while self.gather().is_full() {
+            match self.next_stage() {
+                Ok(None) => {}
+                Ok(Some(packet)) => return Ok(Some(packet)),
+                Err(error) => {
+                    self.break_off();
+                    *self.gather() = Gather::new(0);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes bytes that are already in memory.
+    ///
+    /// # Errors
+    /// As [`Decode::filled`].
+    fn feed(&mut self, mut bytes: &[u8], packets: &mut Vec<Self::Packet>) -> Result<(), ProtocolError> {
+        while !bytes.is_empty() {
+            let count = copy(self.space(), bytes);
+            packets.extend(self.filled(count)?);
+            bytes = bytes.get(count..).unwrap_or_default();
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,8 @@ mod tests;
 
 pub use self::address::{Address, AddressError};
 pub use self::control::{AskError, HELP as CONTROL_HELP, ask};
+#[doc(hidden)]
+pub use self::gather::{Decode, Gather};
 pub use self::server::{Config, ServeError, Server, Stopper, Summary};
 
 /// The longest data that one transfer carries, in bytes.

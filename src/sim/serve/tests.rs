@@ -18,7 +18,8 @@ use crate::sim::Target;
 use crate::sim::usb::{Endpoint, Finished, Identity, Interface, Speed, Transfer, TransferStatus};
 
 /// A device that echoes: a bulk OUT is swallowed, a bulk IN filled with its stream's number, a control IN with its SETUP
-/// packet. Stream or length tell of exceptions: endpoint 81h with 13 bytes waits for ever, 14 bytes stall.
+/// packet. Stream or length tell of exceptions: endpoint 81h with 13 bytes waits for ever, 14 bytes stall, stream 99 waits for
+/// the next transfer of another one.
 pub struct Fake {
     target: Target,
     plugged: bool,
@@ -26,6 +27,7 @@ pub struct Fake {
     pub alt: u8,
     pending: Vec<u64>,
     finished: VecDeque<Finished>,
+    held_back: Vec<Finished>,
     /// What was called, in words.
     pub calls: Vec<String>,
     due: Option<Duration>,
@@ -35,12 +37,13 @@ pub struct Fake {
 impl Fake {
     pub fn new() -> Self {
         Self {
-            target: Target::open("ssd").unwrap(),
+            target: Target::open("hdd-4kn").unwrap(),
             plugged: true,
             configuration: 0,
             alt: 0,
             pending: Vec::new(),
             finished: VecDeque::new(),
+            held_back: Vec::new(),
             calls: Vec::new(),
             due: None,
             seen: Arc::default(),
@@ -162,7 +165,7 @@ impl Device for Fake {
         };
         data.truncate(in_len);
         let data = if stalls { Vec::new() } else { data };
-        self.finished.push_back(Finished {
+        let finished = Finished {
             id,
             status: if stalls {
                 TransferStatus::Stall
@@ -171,7 +174,13 @@ impl Device for Fake {
             },
             moved_bytes: data.len().max(out.len()),
             data,
-        });
+        };
+        if stream == 99 {
+            self.held_back.push(finished);
+        } else {
+            self.finished.extend(self.held_back.drain(..));
+            self.finished.push_back(finished);
+        }
     }
     fn cancel(&mut self, id: u64, _now: Duration) -> bool {
         let known = self.pending.contains(&id);
@@ -265,7 +274,22 @@ impl Running {
 
     fn end(self) -> Summary {
         self.stopper.stop();
+        self.ended()
+    }
+
+    /// Waits for the end, but not for ever.
+    fn ended(self) -> Summary {
+        let start = Instant::now();
+        while !self.thread.is_finished() {
+            assert!(start.elapsed() < Duration::from_secs(4), "it does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
         self.thread.join().unwrap()
+    }
+
+    fn count(&self, word: &str) -> usize {
+        let notices = self.notices.lock().unwrap();
+        notices.iter().filter(|n| n.contains(word)).count()
     }
 }
 
@@ -506,7 +530,7 @@ fn control_changes_the_device_and_never_breaks() {
     assert_eq!(server.tell("set temp=51")["temp"], "51");
     assert_eq!(server.tell("status")["temperature_celsius"], 51);
     assert_eq!(server.tell("set temp=auto")["ok"], true);
-    let hex = "5a".repeat(512);
+    let hex = "5a".repeat(4096);
     assert_eq!(server.tell(&format!("write 9 {hex}"))["count"], 1);
     let seen = server.tell("read 0x9 1");
     assert!(seen["hex"].as_str().unwrap().starts_with("5a 5a"), "{seen}");
@@ -574,6 +598,250 @@ fn addresses_in_use_or_of_the_wrong_kind_are_refused() {
     std::fs::write(&path, "precious").unwrap();
     assert!(bind(&unix(&path)).unwrap_err().contains("no socket"));
     assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+}
+
+fn at(path: &std::path::Path) -> Option<Address> {
+    Some(Address::Unix(path.to_path_buf()))
+}
+
+/// Reads a little at a time, so that no single write of the other side takes long.
+fn trickle(mut from: UnixStream, bytes: usize, pause: Duration) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut some = vec![0; bytes];
+        while matches!(from.read(&mut some), Ok(1..)) {
+            std::thread::sleep(pause);
+        }
+    })
+}
+
+#[test]
+fn a_server_ends_without_its_sockets() {
+    let dir = tempfile::tempdir().unwrap();
+    let (redir, control) = (dir.path().join("redir"), dir.path().join("control"));
+    let start = || {
+        Running::start(Config {
+            usbredir: at(&redir),
+            usbip: local(),
+            control: at(&control),
+            ..Config::default()
+        })
+    };
+    let server = start();
+    std::fs::remove_file(&redir).unwrap();
+    std::fs::remove_file(&control).unwrap();
+    // What another server has made there since then is not removed.
+    let other = start();
+    server.end();
+    assert!(redir.exists() && control.exists());
+    assert_eq!(other.tell("quit")["ok"], true);
+    other.ended();
+    assert!(!redir.exists() && !control.exists());
+}
+
+#[test]
+fn a_socket_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("control");
+    let server = Running::start(Config {
+        usbip: local(),
+        control: at(&path),
+        ..Config::default()
+    });
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(server.tell("status")["ok"], true);
+    server.end();
+}
+
+#[test]
+fn what_is_sent_at_one_time_has_one_time_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("redir");
+    let server = Running::start(Config {
+        usbredir: at(&path),
+        ..Config::default()
+    });
+    let mut host = UnixStream::connect(&path).unwrap();
+    host.write_all(&host_hello()).unwrap();
+    // Each of them is read in less than the limit.
+    for id in 0..16 {
+        host.write_all(&bulk(id, 0x81, 200 << 10, 99, &[])).unwrap();
+    }
+    host.write_all(&bulk(16, 0x81, 1, 0, &[])).unwrap();
+    let reader = trickle(host, 36 << 10, Duration::from_millis(50));
+    server.await_word("it does not read");
+    reader.join().unwrap();
+    server.end();
+}
+
+#[test]
+fn one_frame_has_one_time_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("redir");
+    let server = Running::start(Config {
+        usbredir: at(&path),
+        ..Config::default()
+    });
+    let mut host = UnixStream::connect(&path).unwrap();
+    host.write_all(&host_hello()).unwrap();
+    host.write_all(&bulk(1, 0x81, 8 << 20, 0, &[])).unwrap();
+    // The kernel waits anew for each piece of a write.
+    let start = Instant::now();
+    let reader = trickle(host, 36 << 10, Duration::from_millis(50));
+    server.await_word("it does not read");
+    assert!(start.elapsed() < Duration::from_secs(3));
+    reader.join().unwrap();
+    server.end();
+}
+
+#[test]
+fn a_long_answer_does_not_hold_up_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("control");
+    let server = Running::start(Config {
+        usbip: local(),
+        control: at(&path),
+        ..Config::default()
+    });
+    let mut slow = UnixStream::connect(&path).unwrap();
+    // About 800 kB.
+    slow.write_all(b"read 0 64\n").unwrap();
+    let mut first = [0];
+    slow.read_exact(&mut first).unwrap();
+    let reader = trickle(slow, 4 << 10, Duration::from_millis(50));
+    server.end();
+    reader.join().unwrap();
+}
+
+#[test]
+fn a_usbip_connection_gets_one_list() {
+    let server = Running::start(Config {
+        usbip: local(),
+        control: local(),
+        ..Config::default()
+    });
+    let request = [0x01, 0x11, 0x80, 0x05, 0, 0, 0, 0];
+    let mut lister = server.call("usbip");
+    let start = Instant::now();
+    lister.write_all(&request).unwrap();
+    let mut all = Vec::new();
+    lister.read_to_end(&mut all).unwrap();
+    assert_eq!(all.len(), 8 + 4 + 312 + 4);
+    assert!(start.elapsed() < Duration::from_secs(1), "it ends by itself");
+    // Somebody who asks on and on without reading is cut off.
+    let mut flood = server.call("usbip");
+    let many = request.repeat(1 << 10);
+    assert!((0..1 << 10).any(|_| flood.write_all(&many).is_err()));
+    assert_eq!(server.tell("status")["ok"], true);
+    server.end();
+}
+
+#[test]
+fn only_a_hello_takes_the_device() {
+    let server = Running::start(Config {
+        usbredir: local(),
+        usbip: local(),
+        control: local(),
+        ..Config::default()
+    });
+    let mut silent = server.call("usbredir");
+    let mut late = server.call("usbredir");
+    read_hello(&mut silent);
+    read_hello(&mut late);
+    assert_eq!(server.tell("status")["host"], Value::Null);
+    let mut host = server.call("usbip");
+    host.write_all(&import_request("1-1")).unwrap();
+    let mut granted = vec![0; 8 + 312];
+    host.read_exact(&mut granted).unwrap();
+    assert_eq!(granted[..8], [0x01, 0x11, 0, 3, 0, 0, 0, 0]);
+    late.write_all(&host_hello()).unwrap();
+    server.await_word("was refused: another host has the device");
+    // A byte now and then is no hello either.
+    let mut nothing = Vec::new();
+    let start = Instant::now();
+    for byte in host_hello() {
+        let _ = silent.write_all(&[byte]);
+        if server.count("no hello came") > 0 {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(6), "it may wait for ever");
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    let _ = silent.read_to_end(&mut nothing);
+    assert_eq!(server.tell("status")["host"], "usbip");
+    assert_eq!(server.end().hosts, 1);
+}
+
+#[test]
+fn idle_control_connections_keep_nobody_out() {
+    let server = Running::start(Config {
+        usbredir: local(),
+        control: local(),
+        ..Config::default()
+    });
+    let mut idle: Vec<TcpStream> = (0..40).map(|_| server.call("control")).collect();
+    server.await_word("too many connections");
+    let mut host = server.call("usbredir");
+    read_hello(&mut host);
+    host.write_all(&host_hello()).unwrap();
+    assert_eq!(kinds(&mut host, 3), [5, 4, 1]);
+    for stream in &mut idle {
+        let mut nothing = Vec::new();
+        let _ = stream.read_to_end(&mut nothing);
+        assert_eq!(nothing, b"");
+    }
+    assert_eq!(server.tell("status")["host"], "usbredir");
+    server.end();
+}
+
+#[test]
+fn a_host_that_was_called_may_take_its_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let server = Running::start(Config {
+        usbredir: at(&path),
+        call: true,
+        ..Config::default()
+    });
+    let (mut host, _) = listener.accept().unwrap();
+    read_hello(&mut host);
+    std::thread::sleep(Duration::from_millis(2500));
+    host.write_all(&host_hello()).unwrap();
+    assert_eq!(kinds(&mut host, 3), [5, 4, 1]);
+    server.end();
+}
+
+#[test]
+fn a_host_is_called_again_once_the_device_is_free() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let server = Running::start(Config {
+        usbredir: at(&path),
+        usbip: local(),
+        call: true,
+        ..Config::default()
+    });
+    let mut first = server.call("usbip");
+    first.write_all(&import_request("1-1")).unwrap();
+    first.read_exact(&mut [0; 8 + 312]).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    server.await_word("was refused");
+    drop(listener.accept().unwrap());
+    listener.set_nonblocking(true).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(listener.accept().is_err(), "it calls though it cannot serve");
+    assert_eq!(server.count("was refused"), 1);
+    drop(first);
+    listener.set_nonblocking(false).unwrap();
+    let (mut host, _) = listener.accept().unwrap();
+    read_hello(&mut host);
+    host.write_all(&host_hello()).unwrap();
+    assert_eq!(kinds(&mut host, 3), [5, 4, 1]);
+    server.end();
 }
 
 /// `cargo test --release --lib sim::serve -- --ignored --nocapture` prints the rate.

@@ -52,7 +52,11 @@ fn a_medium_in_a_file_is_there_the_next_time() {
     drop(target);
     let mut wanted = payload;
     wanted[1024..2048].fill(0);
-    assert_eq!(fetch(&mut open(&spec), READ_0_8, 4096), wanted);
+    let mut again = open(&spec);
+    assert_eq!(fetch(&mut again, READ_0_8, 4096), wanted);
+    let why = Target::open(&spec).unwrap_err().why;
+    assert!(why.contains("another simulated drive has it"), "{why}");
+    drop(again);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 937_703_088 * 512);
     // Another disk has another size.
     let other = format!("hdd,store={}", path.display());

@@ -596,6 +596,159 @@ fn task_management_ends_what_it_names() {
     assert_eq!(host.result(status).unwrap().data[7], 0x02);
 }
 
+/// Sectors of the last gigabyte, and the one that a narrow address would wrap to.
+#[test]
+fn every_profile_reaches_its_last_block() {
+    for profile in crate::sim::profiles() {
+        let mut host = Host::bot(&profile.name);
+        let target = host.device.target();
+        let (blocks, bytes) = (target.blocks(), target.block_bytes() as usize);
+        let last = u32::try_from(blocks - 1).expect("READ(10) reaches it");
+        let address = last.to_be_bytes();
+        let cdb = |opcode: u8, lba: [u8; 4]| [opcode, 0, lba[0], lba[1], lba[2], lba[3], 0, 0, 1, 0];
+        let stamp = vec![0xa7; bytes];
+        host.command(&cdb(0x2a, address), bytes as u32, false);
+        host.send(OUT, &stamp);
+        assert_eq!(host.status(), (7, 0, 0), "{}", profile.name);
+        host.command(&cdb(0x28, address), bytes as u32, true);
+        assert!(host.data(bytes) == stamp, "{}", profile.name);
+        host.status();
+        let wrapped = (last & 0x0fff_ffff).to_be_bytes();
+        if wrapped != address {
+            host.command(&cdb(0x28, wrapped), bytes as u32, true);
+            assert!(host.data(bytes).iter().all(|b| *b == 0), "{}", profile.name);
+            host.status();
+        }
+    }
+}
+
+#[test]
+fn a_reset_ends_a_command_that_lasts_for_hours() {
+    for (spec, uas) in [("hdd", false), ("ssd", true)] {
+        let captive = [0xa1, 0x06, 0, 0xd4, 0, 0x82, 0x4f, 0xc2, 0, 0xb0, 0, 0];
+        let mut host = if uas { Host::uas(spec) } else { Host::bot(spec) };
+        if uas {
+            host.send(COMMAND, &command_unit(1, &captive));
+        } else {
+            host.command(&captive, 0, true);
+        }
+        host.now = Duration::from_secs(30);
+        host.device.bus_reset(host.now);
+        assert!(host.device.set_configuration(1, host.now));
+        let began = host.now;
+        host.command(&TEST_UNIT_READY, 0, true);
+        assert_eq!(host.status(), (7, 0, 0));
+        assert!(host.now < began + Duration::from_secs(2), "{spec}");
+        // The test is in the log as interrupted by a reset: entry 0, result 2 in the upper half.
+        host.command(
+            &[0xa1, 0x08, 0x0e, 0xd5, 1, 0x06, 0x4f, 0xc2, 0, 0xb0, 0, 0],
+            512,
+            true,
+        );
+        let log = host.data(512);
+        assert_eq!((log[2], log[3] >> 4), (0x82, 2));
+        host.status();
+    }
+    // Left alone, it answers when the test is over.
+    let mut host = Host::bot("ssd");
+    host.command(
+        &[0xa1, 0x06, 0, 0xd4, 0, 0x81, 0x4f, 0xc2, 0, 0xb0, 0, 0],
+        0,
+        true,
+    );
+    let waiting = host.submit(IN, 0, &[], 13);
+    let due = host.device.next_due().unwrap();
+    assert!(
+        due >= Duration::from_secs(120) && due < Duration::from_secs(121),
+        "{due:?}"
+    );
+    host.now = due;
+    assert_eq!(host.result(waiting).unwrap().data[12], 0);
+}
+
+#[test]
+fn verify_compares_what_comes() {
+    let compare = |last: u8| [0x2f, 0x02, 0, 0, 0, 0, 0, 0, last, 0];
+    let mut host = Host::bot("ssd");
+    for (byte, status) in [(0, 0), (9, 1)] {
+        host.command(&compare(1), 512, false);
+        host.send(OUT, &[byte; 512]);
+        assert_eq!(host.status(), (7, 0, status));
+    }
+    let mut host = Host::uas("ssd");
+    for (tag, byte, status) in [(1, 0, 0), (2, 9, 2)] {
+        let waiting = host.submit(STATUS, u32::from(tag), &[], 112);
+        host.submit(DATA_OUT, u32::from(tag), &[byte; 512], 0);
+        host.send(COMMAND, &command_unit(tag, &compare(1)));
+        assert_eq!(host.result(waiting).unwrap().data[6], status);
+    }
+}
+
+#[test]
+fn a_fake_block_size_is_for_blocks_only() {
+    let mut host = Host::bot("ssd,fake_4k=1");
+    // WRITE DMA of one sector of the drive, 512 bytes; then the bridge's block that it is part of.
+    host.command(&[0xa1, 0x0c, 0x06, 0, 1, 3, 0, 0, 0x40, 0xca, 0, 0], 512, false);
+    host.send(OUT, &[0x3c; 512]);
+    assert_eq!(host.status(), (7, 0, 0));
+    host.command(&READ_1, 4096, true);
+    let block = host.data(4096);
+    assert!(block[3 * 512..4 * 512].iter().all(|b| *b == 0x3c) && block[4 * 512] == 0);
+}
+
+#[test]
+fn report_luns_keeps_to_what_was_asked() {
+    let mut host = Host::bot("ssd");
+    host.command(&[0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0], 8, true);
+    assert_eq!(host.data(8), [0, 0, 0, 8, 0, 0, 0, 0]);
+    assert_eq!(host.status(), (7, 0, 0));
+}
+
+#[test]
+fn what_nobody_needs_is_not_kept() {
+    // A packet that is not full ends the data phase; what follows is the next wrapper.
+    let mut host = Host::bot("ssd");
+    host.command(&WRITE_1, 512, false);
+    host.send(OUT, &[1; 100]);
+    assert_eq!(host.status().2, 2);
+    // Commands that are refused for their data phase are in the log all the same.
+    assert_eq!(host.cdbs(), [0x2a]);
+    assert_eq!(host.device.target().log()[0].status, None);
+    // Data that the command does not want is counted and thrown away, whatever its length.
+    let mut host = Host::bot("ssd");
+    host.command(&TEST_UNIT_READY, 64 << 20, false);
+    for _ in 0..63 {
+        host.send(OUT, &vec![0; 1 << 20]);
+    }
+    let waiting = host.submit(IN, 0, &[], 13);
+    assert_eq!(host.result(waiting), None);
+    host.send(OUT, &vec![0; 1 << 20]);
+    assert_eq!(host.result(waiting).unwrap().data[8..], [0, 0, 0, 4, 0]);
+}
+
+#[test]
+fn a_host_that_takes_no_answers_has_to_wait() {
+    let mut host = Host::uas("ssd");
+    let mut taken = 0;
+    for _ in 0..4096 {
+        taken += usize::from(host.send(COMMAND, &[0x7f, 0, 0, 1]).is_some());
+    }
+    assert_eq!(taken, 512, "then the pipe is full");
+    let answers: Vec<u64> = (0..600).map(|_| host.submit(STATUS, 1, &[], 112)).collect();
+    assert_eq!(host.result(answers[599]).unwrap().data[7], 0x02);
+    // Tags are streams, and there are 32.
+    let mut host = Host::uas("ssd");
+    for tag in [0, 33] {
+        host.send(COMMAND, &command_unit(tag, &TEST_UNIT_READY));
+    }
+    assert_eq!(host.cdbs(), Vec::<u8>::new());
+    // A device whose data nobody fetches has nothing to do.
+    let mut host = Host::uas("ssd,speed=480");
+    host.submit(STATUS, 0, &[], 112);
+    host.send(COMMAND, &command_unit(1, &INQUIRY_36));
+    assert_eq!(host.device.next_due(), None);
+}
+
 #[test]
 fn any_transfers_are_handled() {
     use proptest::prelude::*;

@@ -3,13 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::pipe::{Pipe, PipeEnd};
-use super::{Finished, Transfer};
+use super::Finished;
+use super::pipe::{Pipe, PipeEnd, Step};
 use crate::sim::bridge::{Answer, Fate, Mishap, Want};
 use crate::sim::buf::{byte, put32};
 use crate::sim::profiles::EmptyDataIn;
 use crate::sim::{Target, Via};
 use crate::wire::le32;
+
+/// The longest data phase of a command that does anything: more is taken and thrown away.
+const KEPT_BYTES: u64 = 32 << 20;
 
 /// "USBC" and "USBS", least significant byte first.
 const CBW_SIGNATURE: u32 = 0x4342_5355;
@@ -55,6 +58,9 @@ enum State {
     /// Data from the host is awaited: all `wrapper.length` of it.
     Collecting {
         wrapper: Wrapper,
+        /// Bytes that have come.
+        came: u64,
+        /// Those that the command may need.
         got: Vec<u8>,
         plan: Plan,
     },
@@ -118,16 +124,18 @@ pub struct Bot {
     pub input: Pipe,
     /// Kept for REQUEST SENSE until another command comes.
     sense: Vec<u8>,
+    packet_bytes: usize,
 }
 
 impl Bot {
-    /// Ready for a wrapper.
-    pub fn new(in_endpoint: u8, out_endpoint: u8) -> Self {
+    /// Ready for a wrapper; `packet_bytes` is wMaxPacketSize.
+    pub fn new(in_endpoint: u8, out_endpoint: u8, packet_bytes: u16) -> Self {
         Self {
             state: State::Ready,
             out: Pipe::new(out_endpoint),
             input: Pipe::new(in_endpoint),
             sense: Vec::new(),
+            packet_bytes: usize::from(packet_bytes.max(1)),
         }
     }
 
@@ -152,6 +160,15 @@ impl Bot {
         );
         if !hung {
             self.state = State::Ready;
+        }
+    }
+
+    /// Whether a command is running, or never ends.
+    pub fn is_busy(&self, now: Duration) -> bool {
+        match &self.state {
+            State::Sending { due, .. } | State::Telling { due, .. } => *due > now,
+            State::Silent { .. } => true,
+            State::Ready | State::Collecting { .. } | State::Broken => false,
         }
     }
 
@@ -221,6 +238,7 @@ impl Bot {
         if wrapper.length > 0 && !wrapper.to_host {
             if want == Want::In {
                 // Case 10.
+                self.refuse(target, &wrapper, now);
                 self.out.halt();
                 self.state = wrong_way(&wrapper);
                 return Step::On;
@@ -235,11 +253,14 @@ impl Bot {
             let plan = match want {
                 Want::Out(0) | Want::Nothing | Want::In => Plan::Discard,
                 Want::Out(bytes) if bytes > wrapper.length => Plan::Refuse,
+                Want::Out(bytes) if bytes > KEPT_BYTES => Plan::Discard,
                 Want::Out(bytes) => Plan::Use(bytes),
+                Want::OutAll if wrapper.length > KEPT_BYTES => Plan::Discard,
                 Want::OutAll => Plan::Use(wrapper.length),
             };
             self.state = State::Collecting {
                 wrapper,
+                came: 0,
                 got: Vec::new(),
                 plan,
             };
@@ -247,6 +268,7 @@ impl Bot {
         }
         if matches!(want, Want::Out(1..) | Want::OutAll) {
             // Cases 3 and 8.
+            self.refuse(target, &wrapper, now);
             if wrapper.length > 0 {
                 self.input.halt();
             }
@@ -257,30 +279,43 @@ impl Bot {
     }
 
     fn collect(&mut self, target: &mut Target, now: Duration, finished: &mut VecDeque<Finished>) -> Step {
-        let State::Collecting { wrapper, got, plan } = &mut self.state else {
+        let State::Collecting {
+            wrapper,
+            came,
+            got,
+            plan,
+        } = &mut self.state
+        else {
             return Step::Wait;
         };
-        let missing = wrapper.length.saturating_sub(got.len() as u64);
-        if missing > 0 {
-            let Some(mut transfer) = self.out.take() else {
-                return Step::Wait;
-            };
-            finished.push_back(PipeEnd::taken(&transfer));
-            let short = transfer.out.is_empty();
+        let Some(mut transfer) = self.out.take() else {
+            return Step::Wait;
+        };
+        finished.push_back(PipeEnd::taken(&transfer));
+        // A packet that is not full ends the data phase.
+        let short = transfer.out.is_empty() || !transfer.out.len().is_multiple_of(self.packet_bytes);
+        *came = came.saturating_add(transfer.out.len() as u64);
+        if let Plan::Use(bytes) = *plan {
+            let room = usize::try_from(bytes)
+                .unwrap_or(usize::MAX)
+                .saturating_sub(got.len());
+            transfer.out.truncate(room);
             if got.is_empty() {
-                *got = std::mem::take(&mut transfer.out);
+                *got = transfer.out;
             } else {
                 got.append(&mut transfer.out);
             }
-            got.truncate(usize::try_from(wrapper.length).unwrap_or(usize::MAX));
-            if got.len() as u64 != wrapper.length && !short {
-                return Step::On;
-            }
+        }
+        if *came < wrapper.length && !short {
+            return Step::On;
         }
         let (wrapper, got, plan) = (wrapper.clone(), std::mem::take(got), *plan);
         match plan {
-            Plan::Refuse => {
-                // Case 13.
+            Plan::Use(bytes) if got.len() as u64 >= bytes => self.run(target, &wrapper, &got, now),
+            Plan::Discard => self.run(target, &wrapper, &[], now),
+            Plan::Use(_) | Plan::Refuse => {
+                // Case 13, or a host that does not send what it announced.
+                self.refuse(target, &wrapper, now);
                 self.state = State::Telling {
                     due: now,
                     status: Status {
@@ -291,12 +326,13 @@ impl Bot {
                 };
                 Step::On
             }
-            Plan::Discard => self.run(target, &wrapper, &[], now),
-            Plan::Use(bytes) => {
-                let used = usize::try_from(bytes).unwrap_or(usize::MAX);
-                self.run(target, &wrapper, got.get(..used).unwrap_or(&got), now)
-            }
         }
+    }
+
+    /// The command is not run; its coming ends what is kept of the one before.
+    fn refuse(&mut self, target: &mut Target, wrapper: &Wrapper, now: Duration) {
+        self.sense.clear();
+        target.refuse(&wrapper.cdb, now, Via::Bot);
     }
 
     /// Has the command done and gets the answer on its way.
@@ -469,24 +505,6 @@ impl Bot {
         }
         Step::On
     }
-
-    /// Takes a transfer for one of its pipes.
-    pub fn submit(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        match self.pipe(transfer.endpoint) {
-            Some(pipe) => {
-                pipe.push(transfer);
-                Ok(())
-            }
-            None => Err(transfer),
-        }
-    }
-}
-
-/// What the state machine does next.
-enum Step {
-    On,
-    Wait,
-    Leave,
 }
 
 fn clamp(bytes: u64) -> u32 {

@@ -115,7 +115,8 @@ impl Descriptors {
         }
     }
 
-    fn max_packet(&self) -> u16 {
+    /// wMaxPacketSize of the bulk endpoints.
+    pub fn max_packet(&self) -> u16 {
         if self.is_super() { 1024 } else { 512 }
     }
 
@@ -123,10 +124,11 @@ impl Descriptors {
     pub fn get(&self, kind: u8, index: u8) -> Option<Vec<u8>> {
         match (kind, index) {
             (1, 0) => Some(self.device()),
-            (2, 0) => Some(self.configuration(2)),
+            (2, 0) => Some(self.configuration(2, self.max_packet())),
             (3, _) => self.string(index),
             (6, 0) if !self.is_super() => Some(self.qualifier()),
-            (7, 0) if !self.is_super() => Some(self.configuration(7)),
+            // At the other speed, full speed, bulk packets have 64 bytes.
+            (7, 0) if !self.is_super() => Some(self.configuration(7, 64)),
             (15, 0) if self.is_super() || self.version() > 0x0200 => Some(self.object_store()),
             _ => None,
         }
@@ -162,7 +164,7 @@ impl Descriptors {
         out
     }
 
-    fn configuration(&self, kind: u8) -> Vec<u8> {
+    fn configuration(&self, kind: u8, packet_bytes: u16) -> Vec<u8> {
         let mut body = Vec::new();
         for setting in [0, 1].into_iter().filter(|s| self.has_setting(*s)) {
             let endpoints = self.bulk(setting);
@@ -180,7 +182,7 @@ impl Descriptors {
             ]);
             for endpoint in endpoints {
                 body.extend([7, 5, endpoint.address, 2]);
-                body.extend(self.max_packet().to_le_bytes());
+                body.extend(packet_bytes.to_le_bytes());
                 body.push(0);
                 if self.is_super() {
                     let exponent = endpoint.streams.checked_ilog2().unwrap_or_default() as u8;

@@ -151,7 +151,7 @@ impl UsbDevice {
     pub fn open(spec: &str) -> Result<Self, SpecError> {
         let target = Target::open(spec)?;
         let descriptors = Descriptors::new(target.usb().clone());
-        let protocol = bot(&target);
+        let protocol = bot(&target, &descriptors);
         Ok(Self {
             target,
             descriptors,
@@ -204,10 +204,10 @@ impl UsbDevice {
     }
 
     /// Pulls the plug: bus power goes, all that is pending ends with [`TransferStatus::Error`].
-    pub fn unplug(&mut self, _now: Duration) {
+    pub fn unplug(&mut self, now: Duration) {
         self.plugged = false;
         self.plug_at = None;
-        self.forget(TransferStatus::Error);
+        self.forget(TransferStatus::Error, now);
     }
 
     /// Puts the plug back: a power cycle of bridge and drive has happened.
@@ -220,19 +220,27 @@ impl UsbDevice {
     }
 
     /// A reset of the port: default state, everything pending ends as cancelled.
-    pub fn bus_reset(&mut self, _now: Duration) {
-        self.forget(TransferStatus::Cancelled);
+    pub fn bus_reset(&mut self, now: Duration) {
+        self.forget(TransferStatus::Cancelled, now);
     }
 
     /// Everything pending ends; not configured, setting 0.
-    fn forget(&mut self, how: TransferStatus) {
-        self.end_all(how);
+    fn forget(&mut self, how: TransferStatus, now: Duration) {
+        self.end_all(how, now);
         self.configuration = 0;
         self.setting = 0;
-        self.protocol = bot(&self.target);
+        self.protocol = bot(&self.target, &self.descriptors);
     }
 
-    fn end_all(&mut self, how: TransferStatus) {
+    /// Everything pending ends, and so does the command that is running.
+    fn end_all(&mut self, how: TransferStatus, now: Duration) {
+        let busy = match &self.protocol {
+            Protocol::Bot(bot) => bot.is_busy(now),
+            Protocol::Uas(uas) => uas.is_busy(now),
+        };
+        if busy {
+            self.target.give_up(now);
+        }
         let finished = &mut self.finished;
         match &mut self.protocol {
             Protocol::Bot(bot) => {
@@ -249,11 +257,11 @@ impl UsbDevice {
     }
 
     /// SET_CONFIGURATION; false stalls.
-    pub fn set_configuration(&mut self, value: u8, _now: Duration) -> bool {
+    pub fn set_configuration(&mut self, value: u8, now: Duration) -> bool {
         if !matches!(value, 0 | descriptors::CONFIGURATION) {
             return false;
         }
-        self.forget(TransferStatus::Cancelled);
+        self.forget(TransferStatus::Cancelled, now);
         self.configuration = value;
         true
     }
@@ -264,18 +272,18 @@ impl UsbDevice {
     }
 
     /// SET_INTERFACE; false stalls.
-    pub fn set_interface(&mut self, interface: u8, setting: u8, _now: Duration) -> bool {
+    pub fn set_interface(&mut self, interface: u8, setting: u8, now: Duration) -> bool {
         if self.configuration == 0 || interface != 0 || !self.descriptors.has_setting(setting) {
             return false;
         }
-        self.end_all(TransferStatus::Cancelled);
+        self.end_all(TransferStatus::Cancelled, now);
         self.setting = setting;
         self.protocol = match (setting, self.target.usb().uas) {
             (1, Some(endpoints)) => {
-                let streams = self.descriptors.speed() != Speed::High;
-                Protocol::Uas(Uas::new(endpoints, streams))
+                let fast = self.descriptors.speed() != Speed::High;
+                Protocol::Uas(Uas::new(endpoints, if fast { endpoints.streams } else { 0 }))
             }
-            _ => bot(&self.target),
+            _ => bot(&self.target, &self.descriptors),
         };
         true
     }
@@ -301,16 +309,13 @@ impl UsbDevice {
     }
 
     fn give(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        let waiting = match &mut self.protocol {
-            Protocol::Bot(bot) => bot.pipe(transfer.endpoint).map(|pipe| pipe.waiting()),
-            Protocol::Uas(uas) => uas.pipe(transfer.endpoint).map(|pipe| pipe.waiting()),
-        };
-        if self.configuration == 0 || waiting.is_none_or(|n| n >= WAITING_LIMIT) {
-            return Err(transfer);
-        }
-        match &mut self.protocol {
-            Protocol::Bot(bot) => bot.submit(transfer),
-            Protocol::Uas(uas) => uas.submit(transfer),
+        let configured = self.configuration != 0;
+        match self.pipe(transfer.endpoint) {
+            Some(pipe) if configured && pipe.waiting() < WAITING_LIMIT => {
+                pipe.push(transfer);
+                Ok(())
+            }
+            _ => Err(transfer),
         }
     }
 
@@ -447,7 +452,11 @@ impl UsbDevice {
     }
 }
 
-fn bot(target: &Target) -> Protocol {
+fn bot(target: &Target, descriptors: &Descriptors) -> Protocol {
     let endpoints = target.usb().bot;
-    Protocol::Bot(Bot::new(endpoints.in_endpoint, endpoints.out_endpoint))
+    Protocol::Bot(Bot::new(
+        endpoints.in_endpoint,
+        endpoints.out_endpoint,
+        descriptors.max_packet(),
+    ))
 }

@@ -99,6 +99,13 @@ impl Pipe {
     }
 }
 
+/// What a protocol's state machine does next.
+pub enum Step {
+    On,
+    Wait,
+    Leave,
+}
+
 /// A transfer that ends without moving anything.
 pub fn ended(transfer: &Transfer, status: TransferStatus) -> Finished {
     Finished {

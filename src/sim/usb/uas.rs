@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::pipe::{Pipe, PipeEnd};
-use super::{Finished, Transfer};
+use super::Finished;
+use super::pipe::{Pipe, PipeEnd, Step};
 use crate::sim::bridge::{Fate, Mishap, Want};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::profiles::UasEndpoints;
@@ -65,7 +65,8 @@ pub struct Uas {
     pub status: Pipe,
     pub data_in: Pipe,
     pub data_out: Pipe,
-    streams: bool,
+    /// Streams that each pipe but the command pipe has; 0 where the link has none.
+    streams: u32,
     tasks: VecDeque<Task>,
     phase: Phase,
     /// Information units that wait for room on the status pipe, with the stream that they go to.
@@ -74,8 +75,8 @@ pub struct Uas {
 }
 
 impl Uas {
-    /// Idle; `streams` where the link has them.
-    pub fn new(endpoints: UasEndpoints, streams: bool) -> Self {
+    /// Idle; with so many streams, or 0 where the link has none.
+    pub fn new(endpoints: UasEndpoints, streams: u32) -> Self {
         Self {
             command: Pipe::new(endpoints.command),
             status: Pipe::new(endpoints.status),
@@ -107,13 +108,29 @@ impl Uas {
     /// When it will do something by itself.
     pub fn next_due(&self) -> Option<Duration> {
         match &self.phase {
-            Phase::Sending { due, .. } | Phase::Telling { due, .. } => Some(*due),
-            Phase::Waiting | Phase::Collecting | Phase::Lost => None,
+            Phase::Sending { due, .. } if self.has_room() => Some(*due),
+            Phase::Telling { due, .. } => Some(*due),
+            Phase::Sending { .. } | Phase::Waiting | Phase::Collecting | Phase::Lost => None,
+        }
+    }
+
+    /// Whether the host waits for the data of the task at the head.
+    fn has_room(&self) -> bool {
+        let stream = self.tasks.front().map(|task| self.stream(task.tag));
+        stream.is_some_and(|stream| self.data_in.peek_stream(stream).is_some())
+    }
+
+    /// Whether a command is running, or never ends.
+    pub fn is_busy(&self, now: Duration) -> bool {
+        match &self.phase {
+            Phase::Sending { due, .. } | Phase::Telling { due, .. } => *due > now,
+            Phase::Lost => true,
+            Phase::Waiting | Phase::Collecting => self.silent,
         }
     }
 
     fn stream(&self, tag: u16) -> u32 {
-        if self.streams { u32::from(tag) } else { 0 }
+        if self.streams > 0 { u32::from(tag) } else { 0 }
     }
 
     /// Goes on as far as it can. True: the device leaves the bus.
@@ -128,7 +145,9 @@ impl Uas {
             if self.tell(finished) {
                 continue;
             }
-            if let Some(transfer) = self.command.take() {
+            // A host that takes no answers has to wait with what it sends.
+            let may_answer = self.to_tell.len() < 2 * QUEUE_LIMIT;
+            if let Some(transfer) = may_answer.then(|| self.command.take()).flatten() {
                 finished.push_back(PipeEnd::taken(&transfer));
                 self.take_unit(&transfer.out);
                 continue;
@@ -154,7 +173,7 @@ impl Uas {
                 }
                 return true;
             }
-            if !self.streams {
+            if self.streams == 0 {
                 return false;
             }
         }
@@ -164,6 +183,10 @@ impl Uas {
     fn take_unit(&mut self, unit: &[u8]) {
         let tag = be16(unit, 2).unwrap_or_default();
         let lun = crate::wire::be64(unit, 8).unwrap_or_default();
+        // The tag is the stream that the answer goes to.
+        if self.streams > 0 && !(1..=self.streams).contains(&u32::from(tag)) {
+            return self.respond(tag.clamp(1, u16::MAX), INVALID_INFORMATION_UNIT);
+        }
         match byte(unit, 0) {
             COMMAND if unit.len() >= 32 => {
                 let additional = usize::from(byte(unit, 6) >> 2) * 4;
@@ -243,17 +266,17 @@ impl Uas {
                     Want::Nothing
                 };
                 if matches!(want, Want::Out(1..) | Want::OutAll) {
-                    if !self.streams {
+                    if self.streams == 0 {
                         self.to_tell.push_back((tag, ready_unit(WRITE_READY, tag)));
                     }
                     self.phase = Phase::Collecting;
                     return Step::On;
                 }
-                let room = self.data_in.peek_stream(stream).filter(|_| self.streams);
+                let room = self.data_in.peek_stream(stream).filter(|_| self.streams > 0);
                 let room = room.map(|transfer| transfer.in_len);
                 let step = self.run(target, &[], room, now);
                 // Without streams the host posts its room after it was told to.
-                if let (false, Phase::Sending { .. }) = (self.streams, &self.phase) {
+                if let (0, Phase::Sending { .. }) = (self.streams, &self.phase) {
                     self.to_tell.push_back((tag, ready_unit(READ_READY, tag)));
                 }
                 step
@@ -299,7 +322,7 @@ impl Uas {
         let mut answer = if task.lun == 0 {
             target.perform(&task.cdb, data_out, room, now, Via::Uas)
         } else {
-            target.no_such_unit(&task.cdb, Via::Uas)
+            target.no_such_unit(&task.cdb, now, Via::Uas)
         };
         let due = target.now().max(now).saturating_add(answer.extra);
         match answer.fate {
@@ -336,7 +359,7 @@ impl Uas {
         }
         // A host that posted room and gets GOOD waits for the data pipe to end, if only with a packet of no length.
         let stream = self.stream(tag);
-        let expects = self.streams && self.data_in.peek_stream(stream).is_some();
+        let expects = self.streams > 0 && self.data_in.peek_stream(stream).is_some();
         let sends = !answer.data.is_empty() || (answer.status == 0 && expects);
         self.phase = if sends && answer.mishap != Some(Mishap::Stall) {
             Phase::Sending {
@@ -349,24 +372,6 @@ impl Uas {
         };
         Step::On
     }
-
-    /// Takes a transfer for one of its pipes.
-    pub fn submit(&mut self, transfer: Transfer) -> Result<(), Transfer> {
-        match self.pipe(transfer.endpoint) {
-            Some(pipe) => {
-                pipe.push(transfer);
-                Ok(())
-            }
-            None => Err(transfer),
-        }
-    }
-}
-
-/// What the state machine does next.
-enum Step {
-    On,
-    Wait,
-    Leave,
 }
 
 fn sense_unit(tag: u16, status: u8, sense: &[u8]) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! USB/IP requests out of any bytes, whole and in pieces: the same requests, or the same error.
 #![no_main]
 
+use drivethru::sim::serve::Decode;
 use drivethru::sim::serve::usbip::Decoder;
 use libfuzzer_sys::fuzz_target;
 

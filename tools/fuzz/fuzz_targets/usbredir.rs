@@ -1,6 +1,7 @@
 //! usbredir packets out of any bytes, whole and in pieces: the same packets, or the same error.
 #![no_main]
 
+use drivethru::sim::serve::Decode;
 use drivethru::sim::serve::usbredir::Decoder;
 use libfuzzer_sys::fuzz_target;
 

@@ -7,12 +7,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::link::Link;
-use super::{Event, Face, Notice, Summary, WRITE_TIMEOUT, threads};
+use super::{Event, Face, Notice, Summary, threads, write_deadline};
 use crate::sim::serve::device::Device;
 use crate::sim::serve::{Frame, ProtocolError, control, usbip, usbredir};
 
-/// Connections at one time that do not have the device.
+/// Connections at one time, of each way in.
 const MAX_CONNECTIONS: usize = 32;
+
+/// For what a connection is told before its host has the device. Any socket takes that at once: nothing was sent before.
+const SHORT_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Why a second host is refused.
+const TAKEN: &str = "another host has the device";
 
 /// The shortest wait for a device whose time has come, but that has nothing to say.
 const SHORTEST_WAIT: Duration = Duration::from_micros(200);
@@ -43,9 +49,9 @@ impl Conn {
         }
     }
 
-    fn send(&self, frame: &Frame) -> Result<(), String> {
+    fn send(&self, frame: &Frame, deadline: Instant) -> Result<(), String> {
         self.link
-            .send(frame, WRITE_TIMEOUT)
+            .send(frame, deadline)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::TimedOut => "it does not read".to_owned(),
                 _ => error.to_string(),
@@ -61,6 +67,8 @@ pub struct Engine {
     once: bool,
     /// Asks the caller of a host to call again.
     again: Option<SyncSender<()>>,
+    /// The caller's last call is over.
+    caller_waits: bool,
     start: Instant,
     conns: BTreeMap<u64, Conn>,
     next_conn: u64,
@@ -84,6 +92,7 @@ impl Engine {
             notice,
             once,
             again,
+            caller_waits: false,
             start: Instant::now(),
             conns: BTreeMap::new(),
             next_conn: 0,
@@ -160,7 +169,11 @@ impl Engine {
                 };
                 let before = session.greeted();
                 let result = session.receive(self.device.as_mut(), packet, now);
-                if !before && session.greeted() {
+                let greets = !before && session.greeted();
+                if greets && self.holder.is_some() {
+                    return self.refuse_conn(conn, TAKEN);
+                }
+                if greets {
                     self.arrived(conn);
                 }
                 self.ended_by(conn, result);
@@ -187,71 +200,83 @@ impl Engine {
 
     fn connected(&mut self, face: Face, link: Link) {
         let peer = link.peer();
-        let refusal = if self.conns.len() >= MAX_CONNECTIONS {
-            Some("there are too many connections")
-        } else if face == Face::Usbredir && self.holder.is_some() {
-            Some("another host has the device")
-        } else {
-            None
-        };
-        if let Some(why) = refusal {
-            (self.notice)(&format!("{}: {peer} was refused: {why}", face.word()));
-            link.shutdown(Shutdown::Both);
-            if face == Face::Usbredir {
-                self.call_again();
-            }
-            return;
+        let present = self.conns.values().filter(|conn| conn.face() == face).count();
+        if present >= MAX_CONNECTIONS {
+            return self.refuse(face, &link, "there are too many connections");
         }
+        if face == Face::Usbredir && self.holder.is_some() {
+            return self.refuse(face, &link, TAKEN);
+        }
+        // An emulator that was called says hello when its guest has a use for the device; it waits with nobody behind it.
+        let called = face == Face::Usbredir && self.again.is_some();
+        let limit = (!called).then_some(threads::FIRST_REQUEST);
         let conn = self.next_conn;
         self.next_conn += 1;
         let events = self.sender.clone();
-        let thread = link
-            .set_timeouts(None, Some(WRITE_TIMEOUT))
-            .and_then(|()| link.try_clone())
-            .and_then(|reading| {
-                threads::spawn(face.word(), move || match face {
-                    Face::Usbredir => {
-                        let wrap = |conn, packet| Event::Redir { conn, packet };
-                        threads::read(&reading, conn, usbredir::Decoder::new(), None, wrap, &events);
-                    }
-                    Face::Usbip => {
-                        let wrap = |conn, request| Event::Ip { conn, request };
-                        let first: fn(&usbip::Request) -> bool =
-                            |request| matches!(request, usbip::Request::Import { .. });
-                        threads::read(&reading, conn, usbip::Decoder::new(), Some(first), wrap, &events);
-                    }
-                    Face::Control => threads::control(&reading, conn, &events),
-                })
-            });
+        let thread = link.try_clone().and_then(|reading| {
+            threads::spawn(face.word(), move || match face {
+                Face::Usbredir => {
+                    let wrap = |conn, packet| Event::Redir { conn, packet };
+                    threads::read(&reading, conn, usbredir::Decoder::new(), limit, wrap, &events);
+                }
+                Face::Usbip => {
+                    let wrap = |conn, request| Event::Ip { conn, request };
+                    threads::read(&reading, conn, usbip::Decoder::new(), limit, wrap, &events);
+                }
+                Face::Control => threads::control(&reading, conn, &events),
+            })
+        });
         let thread = match thread {
             Ok(thread) => thread,
-            Err(error) => {
-                (self.notice)(&format!("{}: {peer} was refused: {error}", face.word()));
-                link.shutdown(Shutdown::Both);
-                return;
-            }
+            Err(error) => return self.refuse(face, &link, &error.to_string()),
         };
+        let mut hello = None;
         let talk = match face {
             Face::Usbredir => {
-                self.holder = Some(conn);
-                Talk::Redir(Box::new(usbredir::Session::new()))
+                let mut session = Box::new(usbredir::Session::new());
+                hello = session.next_frame();
+                Talk::Redir(session)
             }
             Face::Usbip => Talk::Ip(None),
             Face::Control => Talk::Control,
         };
-        self.conns.insert(
-            conn,
-            Conn {
-                link,
-                talk,
-                peer,
-                thread,
-            },
-        );
+        let entry = Conn {
+            link,
+            talk,
+            peer,
+            thread,
+        };
+        let sent = hello.map_or(Ok(()), |hello| {
+            entry.send(&hello, Instant::now() + SHORT_PATIENCE)
+        });
+        self.conns.insert(conn, entry);
+        if let Err(why) = sent {
+            self.drop_conn(conn, Some(&why));
+        }
+    }
+
+    /// Hangs up on who has just connected.
+    fn refuse(&mut self, face: Face, link: &Link, why: &str) {
+        (self.notice)(&format!("{}: {} was refused: {why}", face.word(), link.peer()));
+        link.shutdown(Shutdown::Both);
+        self.call_is_over(face);
+    }
+
+    /// Hangs up on a host that asks for the device and does not get it.
+    fn refuse_conn(&mut self, id: u64, why: &str) {
+        if let Some(conn) = self.conns.get(&id) {
+            (self.notice)(&format!(
+                "{}: {} was refused: {why}",
+                conn.face().word(),
+                conn.peer
+            ));
+        }
+        self.drop_conn(id, None);
     }
 
     /// A host has the device now.
     fn arrived(&mut self, conn: u64) {
+        self.holder = Some(conn);
         self.hosts += 1;
         if let Some(conn) = self.conns.get(&conn) {
             (self.notice)(&format!("{}: {} is connected", conn.face().word(), conn.peer));
@@ -260,6 +285,7 @@ impl Engine {
 
     fn request(&mut self, id: u64, request: usbip::Request, now: Duration) {
         let busy = self.holder.is_some();
+        let deadline = Instant::now() + SHORT_PATIENCE;
         let device = self.device.as_mut();
         let Some(conn) = self.conns.get_mut(&id) else {
             return;
@@ -271,16 +297,15 @@ impl Engine {
                 self.ended_by(id, result);
             }
             (None, usbip::Request::List) => {
-                if let Err(why) = conn.send(&usbip::answer_list(device)) {
-                    self.drop_conn(id, Some(&why));
-                }
+                // One list to a connection, as usbipd does it: who asks again and again without reading waits for nobody.
+                let sent = conn.send(&usbip::answer_list(device), deadline);
+                self.drop_conn(id, sent.err().as_deref());
             }
             (session @ None, usbip::Request::Import { bus_id }) => {
                 match usbip::answer_import(device, &bus_id, busy) {
                     usbip::Granted::Yes(frame) => {
                         *session = Some(Box::new(usbip::Session::new()));
-                        self.holder = Some(id);
-                        let sent = conn.send(&frame);
+                        let sent = conn.send(&frame, deadline);
                         self.arrived(id);
                         if let Err(why) = sent {
                             self.drop_conn(id, Some(&why));
@@ -288,10 +313,8 @@ impl Engine {
                     }
                     usbip::Granted::No(frame, why) => {
                         // The connection ends whether or not the peer hears why.
-                        let _ = conn.send(&frame);
-                        let peer = conn.peer.clone();
-                        (self.notice)(&format!("usbip: {peer} was refused: {why}"));
-                        self.drop_conn(id, None);
+                        let _ = conn.send(&frame, deadline);
+                        self.refuse_conn(id, why);
                     }
                 }
             }
@@ -300,38 +323,36 @@ impl Engine {
         }
     }
 
-    /// Ends a connection. The device is unplugged from that host, but keeps its power.
+    /// Ends a connection. The device is unplugged from its host, but keeps its power.
     fn drop_conn(&mut self, id: u64, why: Option<&str>) {
         let Some(conn) = self.conns.remove(&id) else {
             return;
         };
         conn.link.shutdown(Shutdown::Both);
         let face = conn.face();
-        let greeted = match &conn.talk {
-            Talk::Redir(session) => session.greeted(),
-            Talk::Ip(session) => session.is_some(),
-            Talk::Control => false,
-        };
+        let held = self.holder == Some(id);
         match why {
             Some(why) => (self.notice)(&format!("{}: {}: {why}", face.word(), conn.peer)),
-            None if greeted => (self.notice)(&format!("{}: {} is gone", face.word(), conn.peer)),
+            None if held => (self.notice)(&format!("{}: {} is gone", face.word(), conn.peer)),
             None => {}
         }
-        if self.holder == Some(id) {
+        if held {
             self.holder = None;
             let now = self.now();
             self.device.bus_reset(now);
             self.discard(now);
-            self.stop |= self.once && greeted;
+            self.stop |= self.once;
         }
-        if face == Face::Usbredir {
-            self.call_again();
-        }
+        self.call_is_over(face);
     }
 
-    fn call_again(&self) {
-        if let Some(again) = &self.again {
-            // It may have been asked already.
+    /// A connection has ended. A host is called again once nobody has the device: before, it could only be refused.
+    fn call_is_over(&mut self, face: Face) {
+        let Some(again) = &self.again else { return };
+        self.caller_waits |= face == Face::Usbredir;
+        if self.caller_waits && self.holder.is_none() {
+            self.caller_waits = false;
+            // It waits for one word after each connection.
             let _ = again.try_send(());
         }
     }
@@ -367,7 +388,9 @@ impl Engine {
             }
             Talk::Ip(None) | Talk::Control => None,
         };
-        let failed = frames.iter().find_map(|frame| conn.send(frame).err());
+        // One time for all of them: control connections wait as long.
+        let deadline = write_deadline();
+        let failed = frames.iter().find_map(|frame| conn.send(frame, deadline).err());
         if let Some(why) = failed {
             self.drop_conn(id, Some(&why));
         } else if let Some(why) = leave {

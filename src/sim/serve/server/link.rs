@@ -1,16 +1,24 @@
 //! Sockets: TCP or of the file system, behind one type.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::unix::fs::FileTypeExt;
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 
 use crate::sim::serve::{Address, Frame};
 
 /// How long calling takes at most.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What goes to a socket of the file system at one time: there each such piece may wait as long as the socket's time-out, in
+/// one write of many pieces too.
+const UNIX_PIECE_BYTES: usize = 32 << 10;
 
 /// One connection.
 #[derive(Debug)]
@@ -51,11 +59,18 @@ impl Link {
         }
     }
 
-    /// How long one read and one write wait; `None` for ever.
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> io::Result<()> {
+    /// How long one read waits; `None` for ever.
+    pub fn set_read_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         match self {
-            Self::Tcp(s) => s.set_read_timeout(read).and(s.set_write_timeout(write)),
-            Self::Unix(s) => s.set_read_timeout(read).and(s.set_write_timeout(write)),
+            Self::Tcp(s) => s.set_read_timeout(limit),
+            Self::Unix(s) => s.set_read_timeout(limit),
+        }
+    }
+
+    fn set_write_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Tcp(s) => s.set_write_timeout(limit),
+            Self::Unix(s) => s.set_write_timeout(limit),
         }
     }
 
@@ -86,14 +101,24 @@ impl Link {
         }
     }
 
-    /// Sends a frame without copying its data; gives up when that takes longer than `patience` in all. The write timeout of
-    /// the socket has to be as short.
-    pub fn send(&self, frame: &Frame, patience: Duration) -> io::Result<()> {
-        let start = Instant::now();
+    /// Sends a frame without copying its data; gives up at `deadline`, in however small pieces the peer reads.
+    pub fn send(&self, frame: &Frame, deadline: Instant) -> io::Result<()> {
+        let piece_bytes = match self {
+            Self::Tcp(_) => usize::MAX,
+            Self::Unix(_) => UNIX_PIECE_BYTES,
+        };
+        let piece = |rest: &[u8], taken: usize| rest.len().min(piece_bytes.saturating_sub(taken));
         let mut head = frame.head.as_slice();
         let mut data = frame.data.as_slice();
         while !head.is_empty() || !data.is_empty() {
-            let sent = match (&mut &*self).write_vectored(&[IoSlice::new(head), IoSlice::new(data)]) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.set_write_timeout(Some(left))?;
+            let first = head.get(..piece(head, 0)).unwrap_or_default();
+            let second = data.get(..piece(data, first.len())).unwrap_or_default();
+            let sent = match (&mut &*self).write_vectored(&[IoSlice::new(first), IoSlice::new(second)]) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => sent,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
@@ -105,9 +130,6 @@ impl Link {
             let of_head = sent.min(head.len());
             head = head.get(of_head..).unwrap_or_default();
             data = data.get(sent - of_head..).unwrap_or_default();
-            if start.elapsed() > patience {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
         }
         Ok(())
     }
@@ -146,7 +168,26 @@ impl Write for &Link {
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    Unix(UnixListener, Place),
+}
+
+/// A socket in the file system, and which one it is: another may be at its path later.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Place {
+    fn at(path: &Path) -> io::Result<Self> {
+        let found = std::fs::symlink_metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
 }
 
 impl Listener {
@@ -156,9 +197,26 @@ impl Listener {
             Address::Tcp { host, port } => TcpListener::bind((host.as_str(), *port)).map(Self::Tcp),
             Address::Unix(path) => {
                 remove_stale(path)?;
-                Ok(Self::Unix(UnixListener::bind(path)?, path.clone()))
+                let listener = UnixListener::bind(path)?;
+                let listener = Self::Unix(listener, Place::at(path)?);
+                listener.close_to_others(path)?;
+                Ok(listener)
             }
         }
+    }
+
+    /// Lets only the owner call from now on: mode 0600. The socket has the mode of the umask until then, and listens already,
+    /// so whoever has called by now is hung up on. A private umask would do without that, but it is of the whole process:
+    /// directories that other threads make would be without the right to enter them.
+    fn close_to_others(&self, path: &Path) -> io::Result<()> {
+        let Self::Unix(listener, _) = self else {
+            return Ok(());
+        };
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        fchmodat(AT_FDCWD, path, mode, FchmodatFlags::NoFollowSymlink)?;
+        listener.set_nonblocking(true)?;
+        while listener.accept().is_ok() {}
+        listener.set_nonblocking(false)
     }
 
     /// The address with the port that the system chose.
@@ -171,7 +229,7 @@ impl Listener {
                     port: address.port(),
                 }
             }
-            Self::Unix(_, path) => Address::Unix(path.clone()),
+            Self::Unix(_, place) => Address::Unix(place.path.clone()),
         })
     }
 
@@ -195,46 +253,34 @@ impl Listener {
 
     /// What wakes a thread that waits in [`Listener::accept`].
     pub fn waker(&self) -> io::Result<Waker> {
-        Ok(match self {
-            Self::Tcp(listener) => {
-                let mut address = listener.local_addr()?;
-                if address.ip().is_unspecified() {
-                    address.set_ip(match address {
-                        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-                        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-                    });
-                }
-                Waker::Tcp(address)
-            }
-            Self::Unix(_, path) => Waker::Unix(path.clone()),
-        })
+        Ok(Waker(match self {
+            Self::Tcp(listener) => Link::Tcp(OwnedFd::from(listener.try_clone()?).into()),
+            Self::Unix(listener, _) => Link::Unix(OwnedFd::from(listener.try_clone()?).into()),
+        }))
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Self::Unix(_, path) = self {
+        if let Self::Unix(_, place) = self
+            && let Ok(found) = Place::at(&place.path)
+            && (found.device, found.inode) == (place.device, place.inode)
+        {
             // Somebody may have removed it already.
-            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&place.path);
         }
     }
 }
 
-/// Calls a listener so that it looks whether to go on.
+/// Ends a listener, wherever its socket in the file system is by now: its own descriptor once more, under the type that has
+/// shutdown(2).
 #[derive(Debug)]
-pub enum Waker {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
+pub struct Waker(Link);
 
 impl Waker {
-    /// Calls and hangs up.
+    /// Nobody is accepted any more; who waits for that returns.
     pub fn wake(&self) {
-        // A listener that cannot be called has ended.
-        match self {
-            Self::Tcp(address) => drop(TcpStream::connect_timeout(address, CALL_TIMEOUT)),
-            Self::Unix(path) => drop(UnixStream::connect(path)),
-        }
+        self.0.shutdown(Shutdown::Both);
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::engine::Engine;
 use self::link::{Link, Listener, Waker};
@@ -17,12 +17,17 @@ use super::device::Device;
 use super::{Address, usbip, usbredir};
 use crate::sim::usb::UsbDevice;
 
-/// How long a peer may take to read one frame before it is dropped.
+/// How long a peer may take to read all that is sent at one time before it is dropped.
 const WRITE_TIMEOUT: Duration = if cfg!(test) {
     Duration::from_millis(500)
 } else {
     Duration::from_secs(5)
 };
+
+/// When a peer has to have read what is sent now.
+fn write_deadline() -> Instant {
+    Instant::now() + WRITE_TIMEOUT
+}
 
 /// Events that wait for the owner of the device; a reader that is ahead waits.
 const QUEUE: usize = 16;
@@ -242,10 +247,14 @@ impl Server {
             }
         }
         let stop: threads::Flag = Arc::new(AtomicBool::new(false));
-        let mut wakers: Vec<Waker> = Vec::new();
+        let wakers: Vec<Waker> = self
+            .listeners
+            .iter()
+            .map(|(_, listener)| listener.waker())
+            .collect::<io::Result<_>>()
+            .map_err(ServeError::Thread)?;
         let mut waiting = Vec::new();
         for (face, listener) in self.listeners {
-            wakers.extend(listener.waker().ok());
             let (sender, flag) = (self.sender.clone(), Arc::clone(&stop));
             let body = move || threads::listen(&listener, face, &sender, &flag);
             waiting.push(threads::spawn(face.word(), body).map_err(ServeError::Thread)?);
@@ -255,9 +264,10 @@ impl Server {
             notice(&format!("usbredir: calling {address}"));
             let (asker, asked) = sync_channel(1);
             again = Some(asker);
-            let (sender, notice) = (self.sender.clone(), Arc::clone(&notice));
-            let body = move || threads::call(&address, &sender, &asked, &notice);
-            waiting.push(threads::spawn("usbredir", body).map_err(ServeError::Thread)?);
+            let (sender, flag, notice) = (self.sender.clone(), Arc::clone(&stop), Arc::clone(&notice));
+            let body = move || threads::call(&address, &sender, &asked, &flag, &notice);
+            // Nobody waits for its end: a call to a host that neither answers nor refuses takes as long as it takes.
+            drop(threads::spawn("usbredir", body).map_err(ServeError::Thread)?);
         }
         let engine = Engine::new(self.device, self.sender, notice, self.once, again);
         let summary = engine.run(self.events);

@@ -1,49 +1,77 @@
 //! The threads around the one that owns the device: they wait, read and decode, and hand over what they have.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::link::{Link, Listener};
-use super::{Event, Face, Notice};
+use super::{Event, Face, Notice, write_deadline};
 use crate::sim::serve::control::{self, MAX_LINE_BYTES};
-use crate::sim::serve::{Address, ProtocolError, usbip, usbredir};
+use crate::sim::serve::{Address, Decode, Frame};
 
 /// Small packets are read many at a time; longer data goes straight to where it belongs.
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long a connection may take to its first request, where it has to come by itself.
-const FIRST_REQUEST: Duration = Duration::from_secs(10);
+/// How long a connection may take until it has asked for the device, where that has to come by itself.
+pub const FIRST_REQUEST: Duration = if cfg!(test) {
+    Duration::from_secs(2)
+} else {
+    Duration::from_secs(10)
+};
+
+/// How long a control connection may take to its next command.
+const CONTROL_IDLE: Duration = if cfg!(test) {
+    Duration::from_secs(2)
+} else {
+    Duration::from_secs(300)
+};
 
 /// Pause between two calls to a host that does not answer.
 const CALL_AGAIN: Duration = Duration::from_millis(250);
 
-/// Both decoders.
-pub trait Decode {
-    type Packet;
-    fn space(&mut self) -> &mut [u8];
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError>;
+/// The longest pause between two calls to a host that answers and soon is gone again; a connection longer than that is none
+/// of them.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Reads a connection up to a point of time, in however many pieces it comes.
+struct Until<'a> {
+    link: &'a Link,
+    deadline: Option<Instant>,
 }
 
-impl Decode for usbredir::Decoder {
-    type Packet = usbredir::Packet;
-    fn space(&mut self) -> &mut [u8] {
-        Self::space(self)
+impl<'a> Until<'a> {
+    /// No limit yet.
+    fn new(link: &'a Link) -> Self {
+        Self { link, deadline: None }
     }
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError> {
-        Self::filled(self, count)
+
+    /// All that comes has to come within this time from now.
+    fn within(&mut self, limit: Duration) {
+        self.deadline = Some(Instant::now() + limit);
+    }
+
+    /// A silent peer is a patient one from now on.
+    fn for_ever(&mut self) -> std::io::Result<()> {
+        match self.deadline.take() {
+            Some(_) => self.link.set_read_timeout(None),
+            None => Ok(()),
+        }
     }
 }
 
-impl Decode for usbip::Decoder {
-    type Packet = usbip::Request;
-    fn space(&mut self) -> &mut [u8] {
-        Self::space(self)
-    }
-    fn filled(&mut self, count: usize) -> Result<Option<Self::Packet>, ProtocolError> {
-        Self::filled(self, count)
+impl Read for Until<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(std::io::ErrorKind::WouldBlock.into());
+            }
+            self.link.set_read_timeout(Some(left))?;
+        }
+        (&mut &*self.link).read(buffer)
     }
 }
 
@@ -67,11 +95,22 @@ pub fn listen(listener: &Listener, face: Face, events: &SyncSender<Event>, stop:
 }
 
 /// Calls a host, again and again until it answers; then waits for `again` to call once more.
-pub fn call(address: &Address, events: &SyncSender<Event>, again: &Receiver<()>, notice: &Notice) {
+pub fn call(
+    address: &Address,
+    events: &SyncSender<Event>,
+    again: &Receiver<()>,
+    stop: &AtomicBool,
+    notice: &Notice,
+) {
+    let mut pause = CALL_AGAIN;
     loop {
         let mut complained = false;
         let link = loop {
-            match Link::call(address) {
+            let called = Link::call(address);
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            match called {
                 Ok(link) => break link,
                 Err(error) => {
                     if !complained {
@@ -87,38 +126,42 @@ pub fn call(address: &Address, events: &SyncSender<Event>, again: &Receiver<()>,
             }
         };
         let face = Face::Usbredir;
+        let answered = Instant::now();
         if events.send(Event::Connected { face, link }).is_err() || again.recv().is_err() {
             return;
         }
-        if !matches!(again.recv_timeout(CALL_AGAIN), Err(RecvTimeoutError::Timeout)) {
+        if !matches!(again.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
             return;
         }
+        pause = if answered.elapsed() > LONGEST_PAUSE + pause {
+            CALL_AGAIN
+        } else {
+            LONGEST_PAUSE.min(pause * 2)
+        };
     }
 }
 
-/// Reads a connection to its end. `first` is the packet after which a silent peer is a patient one; `None`: from the start.
+/// Reads a connection to its end. What a host begins with has to come within `limit`; later a silent peer is a patient one.
 pub fn read<D: Decode>(
     link: &Link,
     conn: u64,
     mut decoder: D,
-    first: Option<fn(&D::Packet) -> bool>,
+    limit: Option<Duration>,
     wrap: fn(u64, D::Packet) -> Event,
     events: &SyncSender<Event>,
 ) {
-    let write = Some(super::WRITE_TIMEOUT);
     let mut why = None;
-    if first.is_some() {
-        // Without a time-out it only stays longer.
-        let _ = link.set_timeouts(Some(FIRST_REQUEST), write);
+    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, Until::new(link));
+    if let Some(limit) = limit {
+        reader.get_mut().within(limit);
     }
-    let mut reader = BufReader::with_capacity(READ_BUFFER_BYTES, link);
     loop {
         let count = match reader.read(decoder.space()) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-                why = Some("no request came".to_owned());
+                why = Some(format!("no {} came", D::FIRST));
                 break;
             }
             Err(error) => {
@@ -129,8 +172,11 @@ pub fn read<D: Decode>(
         match decoder.filled(count) {
             Ok(None) => {}
             Ok(Some(packet)) => {
-                if first.is_some_and(|first| first(&packet)) {
-                    let _ = link.set_timeouts(None, write);
+                if D::is_first(&packet)
+                    && let Err(error) = reader.get_mut().for_ever()
+                {
+                    why = Some(error.to_string());
+                    break;
                 }
                 if events.send(wrap(conn, packet)).is_err() {
                     return;
@@ -148,8 +194,9 @@ pub fn read<D: Decode>(
 
 /// Serves a control connection: a line in, a line out.
 pub fn control(link: &Link, conn: u64, events: &SyncSender<Event>) {
-    let mut reader = BufReader::new(link);
+    let mut reader = BufReader::new(Until::new(link));
     loop {
+        reader.get_mut().within(CONTROL_IDLE);
         let mut line = Vec::new();
         match (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
             Ok(1..) => {}
@@ -173,7 +220,12 @@ pub fn control(link: &Link, conn: u64, events: &SyncSender<Event>) {
         };
         let mut text = answer.unwrap_or_else(|why| control::refusal(&why));
         text.push('\n');
-        if (&mut &*link).write_all(text.as_bytes()).is_err() || !whole {
+        let frame = Frame {
+            head: text.into_bytes(),
+            data: Vec::new(),
+        };
+        if link.send(&frame, write_deadline()).is_err() || !whole {
+            link.shutdown(Shutdown::Both);
             break;
         }
     }

@@ -1,6 +1,6 @@
 //! Bytes of USB/IP to requests and back.
 
-use crate::sim::serve::gather::{self, Gather};
+use crate::sim::serve::gather::{Decode, Gather, copy};
 use crate::sim::serve::{Frame, MAX_DATA_BYTES, ProtocolError};
 use crate::sim::usb::{Identity, Interface, Speed, TransferStatus};
 use crate::wire::{be16, be32};
@@ -121,50 +121,30 @@ impl Decoder {
         }
     }
 
-    /// Where the next bytes go. Empty only after an error.
-    pub fn space(&mut self) -> &mut [u8] {
-        self.gather.space()
-    }
-
-    /// `count` bytes were put into the space.
-    ///
-    /// # Errors
-    /// Another version, an unknown request, or a length beyond all reason. Nothing can be read after that.
-    pub fn filled(&mut self, count: usize) -> Result<Option<Request>, ProtocolError> {
-        if matches!(self.stage, Stage::Broken) {
-            return Err(ProtocolError::Broken);
-        }
-        self.gather.filled(count);
-        while self.gather.is_full() {
-            match self.next_stage() {
-                Ok(None) => {}
-                Ok(Some(request)) => return Ok(Some(request)),
-                Err(error) => {
-                    self.stage = Stage::Broken;
-                    self.gather = Gather::new(0);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// Takes bytes that are already in memory.
-    ///
-    /// # Errors
-    /// As [`Decoder::filled`].
-    pub fn feed(&mut self, mut bytes: &[u8], requests: &mut Vec<Request>) -> Result<(), ProtocolError> {
-        while !bytes.is_empty() {
-            let count = gather::copy(self.space(), bytes);
-            requests.extend(self.filled(count)?);
-            bytes = bytes.get(count..).unwrap_or_default();
-        }
-        Ok(())
-    }
-
     fn wait(&mut self, stage: Stage, want: usize) {
         self.stage = stage;
         self.gather = Gather::new(want);
+    }
+}
+
+impl Decode for Decoder {
+    type Packet = Request;
+    const FIRST: &str = "request";
+
+    fn is_first(packet: &Request) -> bool {
+        matches!(packet, Request::Import { .. })
+    }
+
+    fn gather(&mut self) -> &mut Gather {
+        &mut self.gather
+    }
+
+    fn is_broken(&self) -> bool {
+        matches!(self.stage, Stage::Broken)
+    }
+
+    fn break_off(&mut self) {
+        self.stage = Stage::Broken;
     }
 
     fn next_stage(&mut self) -> Result<Option<Request>, ProtocolError> {
@@ -214,7 +194,9 @@ impl Decoder {
             Stage::Broken => Err(ProtocolError::Broken),
         }
     }
+}
 
+impl Decoder {
     fn header(&mut self, piece: &[u8]) -> Result<Option<Request>, ProtocolError> {
         let word = |at: usize| be32(piece, at).unwrap_or_default();
         let seqnum = word(4);
@@ -249,7 +231,7 @@ impl Decoder {
                     packets => packets,
                 };
                 let mut setup = [0; 8];
-                gather::copy(&mut setup, piece.get(40..).unwrap_or_default());
+                copy(&mut setup, piece.get(40..).unwrap_or_default());
                 let submit = Submit {
                     seqnum,
                     endpoint: (endpoint & 0x0f) as u8 | if inward { 0x80 } else { 0 },

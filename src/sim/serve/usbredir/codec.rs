@@ -1,6 +1,6 @@
 //! Bytes of usbredir to packets and back.
 
-use crate::sim::serve::gather::{self, Gather};
+use crate::sim::serve::gather::{Decode, Gather};
 use crate::sim::serve::{Frame, MAX_DATA_BYTES, ProtocolError};
 use crate::sim::usb::{Endpoint, Identity, Interface, Speed, TransferStatus};
 use crate::wire::{le16, le32, le64};
@@ -271,46 +271,26 @@ impl Decoder {
             gather: Gather::new(12),
         }
     }
+}
 
-    /// Where the next bytes go. Empty only after an error.
-    pub fn space(&mut self) -> &mut [u8] {
-        self.gather.space()
+impl Decode for Decoder {
+    type Packet = Packet;
+    const FIRST: &str = "hello";
+
+    fn is_first(packet: &Packet) -> bool {
+        matches!(packet, Packet::Hello { .. })
     }
 
-    /// `count` bytes were put into the space.
-    ///
-    /// # Errors
-    /// A length that no packet of its type has, or a packet that comes out of order. Nothing can be read after that.
-    pub fn filled(&mut self, count: usize) -> Result<Option<Packet>, ProtocolError> {
-        if matches!(self.stage, Stage::Broken) {
-            return Err(ProtocolError::Broken);
-        }
-        self.gather.filled(count);
-        while self.gather.is_full() {
-            match self.next_stage() {
-                Ok(None) => {}
-                Ok(Some(packet)) => return Ok(Some(packet)),
-                Err(error) => {
-                    self.stage = Stage::Broken;
-                    self.gather = Gather::new(0);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(None)
+    fn gather(&mut self) -> &mut Gather {
+        &mut self.gather
     }
 
-    /// Takes bytes that are already in memory.
-    ///
-    /// # Errors
-    /// As [`Decoder::filled`].
-    pub fn feed(&mut self, mut bytes: &[u8], packets: &mut Vec<Packet>) -> Result<(), ProtocolError> {
-        while !bytes.is_empty() {
-            let count = gather::copy(self.space(), bytes);
-            packets.extend(self.filled(count)?);
-            bytes = bytes.get(count..).unwrap_or_default();
-        }
-        Ok(())
+    fn is_broken(&self) -> bool {
+        matches!(self.stage, Stage::Broken)
+    }
+
+    fn break_off(&mut self) {
+        self.stage = Stage::Broken;
     }
 
     fn next_stage(&mut self) -> Result<Option<Packet>, ProtocolError> {
@@ -355,7 +335,9 @@ impl Decoder {
             Stage::Broken => Err(ProtocolError::Broken),
         }
     }
+}
 
+impl Decoder {
     /// Lengths of the fixed part and of the data, if this type may have so many bytes and come now.
     fn admit(&self, kind: u32, declared: u64) -> Result<(usize, usize), ProtocolError> {
         let (what, fixed_len, data_limit) = shape(kind);

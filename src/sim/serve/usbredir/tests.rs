@@ -1,5 +1,6 @@
 #![allow(clippy::indexing_slicing)]
 
+use crate::sim::serve::Decode;
 use std::time::Duration;
 
 use proptest::prelude::*;
