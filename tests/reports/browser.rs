@@ -8,6 +8,7 @@ use drivethru::report::bench::compare::Comparison;
 use drivethru::report::bench::html;
 
 use crate::runs;
+use crate::runs::skipped;
 
 fn browser() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
@@ -61,8 +62,7 @@ document.title='moved';\n</script>\n</body>";
 #[test]
 fn pages_work_in_a_browser() {
     let Some(browser) = browser() else {
-        eprintln!("SKIPPED: no Chromium is installed ($CHROMIUM names one)");
-        println!("SKIPPED: no Chromium is installed ($CHROMIUM names one)");
+        skipped("no Chromium is installed ($CHROMIUM names one)");
         return;
     };
     let (rich, calm, hostile) = (runs::rich(), runs::calm(), runs::hostile());

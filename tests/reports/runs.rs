@@ -1,6 +1,7 @@
 //! Runs for the tests: a generator of plateaus, falls, stalls and gaps, and the labelled traces where they are.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::PathBuf;
 
 use drivethru::bench::run::{self, Device, Ending, Engine, Figure, Phase, Row, Run, Sampler, Workload};
@@ -376,6 +377,11 @@ pub fn edges() -> Vec<(&'static str, Run)> {
     ]
 }
 
+/// Says what was left out, past the harness, which swallows what passing tests print.
+pub fn skipped(why: &str) {
+    let _ = std::io::stderr().write_all(format!("SKIPPED: {why}\n").as_bytes());
+}
+
 /// Every run of this file, by name.
 pub fn all() -> Vec<(&'static str, Run)> {
     let mut all = vec![
@@ -395,6 +401,7 @@ pub fn traces() -> Vec<(String, Run)> {
         PathBuf::from,
     );
     let Ok(entries) = std::fs::read_dir(&dir) else {
+        skipped("labelled traces: there are none here ($DRIVETHRU_TRACES names their directory)");
         return Vec::new();
     };
     let mut files: Vec<PathBuf> = entries

@@ -196,6 +196,11 @@ impl<'a> Plot<'a> {
     }
 }
 
+/// Whether a temperature can be drawn; absolute zero is -273.
+fn possible(celsius: &f64) -> bool {
+    (-300.0..=2000.0).contains(celsius)
+}
+
 fn event_ink(event: &Event) -> Ink {
     if event.cause == Cause::Thermal {
         Ink::Thermal
@@ -515,6 +520,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             }
             self.line((x, bottom), (x, bottom + 5.0), 1.0, None, Ink::Muted);
             let label = self.time.label(tick);
+            let x = x.min(WIDTH - 4.0 - text_width(&label, SMALL, false) / 2.0);
             self.text(x, bottom + 18.0, Anchor::Middle, Ink::Muted, label);
         }
         self.text(
@@ -613,7 +619,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             .tracks
             .iter()
             .flat_map(|t| t.samples.iter().filter_map(|s| s.temp_c))
-            .filter(|t| (-300.0..=2000.0).contains(t))
+            .filter(possible)
             .collect();
         let low = temps.iter().copied().fold(f64::INFINITY, f64::min);
         let high = temps.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -636,7 +642,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             let mut last_s = f64::NEG_INFINITY;
             let ink = plot.temp_ink(i);
             for sample in &track.samples {
-                let Some(temp) = sample.temp_c.filter(|t| t.is_finite()) else {
+                let Some(temp) = sample.temp_c.filter(possible) else {
                     continue;
                 };
                 if sample.t_s - last_s > hold * 1.01 {
@@ -667,7 +673,7 @@ impl<'p, 'a> Layout<'p, 'a> {
             }
         }
         for mark in &plot.marks {
-            if let Some(temp) = mark.event.temp_c.filter(|t| t.is_finite()) {
+            if let Some(temp) = mark.event.temp_c.filter(possible) {
                 self.shapes.push(Shape::Disc {
                     x: self.x(mark.event.onset_s),
                     y: place(temp),
