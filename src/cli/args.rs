@@ -96,6 +96,8 @@ pub enum Command {
     Decode(DecodeArgs),
     /// Send one CDB that only reads, and show the answer
     Raw(RawArgs),
+    /// Show a recorded run again: as a page, a picture, text or data; or two side by side
+    Report(ReportArgs),
     /// Simulated drives
     #[command(subcommand)]
     Sim(SimCommand),
@@ -197,6 +199,46 @@ pub struct RawArgs {
     /// Send this file to the device (only SCT requests that read are let through)
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
+}
+
+/// Options of `report`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Without --format, the name of --out decides: .html, .svg, .png, .md, .csv, .log (fio's bandwidth log), .txt; \
+else it is text. --json prints the document itself, checked."
+)]
+pub struct ReportArgs {
+    /// The run, as `bench` wrote it (run.json); `-` reads standard input
+    #[arg(value_name = "RUN.json")]
+    pub file: PathBuf,
+    /// Put this run beside it: a table of their figures, and both curves in one chart
+    #[arg(long, value_name = "RUN.json")]
+    pub compare: Option<PathBuf>,
+    /// What to make of it
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    pub format: Option<ReportFormat>,
+    /// Write it into this file, which is replaced, and not to standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Output formats of `report`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One page that needs nothing else.
+    Html,
+    /// The chart.
+    Svg,
+    /// The chart.
+    Png,
+    /// Tables and words.
+    Markdown,
+    /// For a terminal.
+    Text,
+    /// The samples.
+    Csv,
+    /// The samples as fio's bandwidth log.
+    Fio,
 }
 
 /// Commands of `sim`.

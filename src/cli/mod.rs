@@ -10,6 +10,7 @@ mod info;
 mod list;
 mod progress;
 mod raw;
+mod report;
 mod setup;
 mod sim;
 mod smart;
@@ -99,6 +100,7 @@ pub fn main() -> u8 {
         Command::Smart(args) => smart::run(&context, &args),
         Command::Decode(args) => decode_verb::run(&context, &args),
         Command::Raw(args) => raw::run(&context, &args),
+        Command::Report(args) => report::run(&context, &args),
         Command::Sim(command) => sim::run(&context, &command),
         Command::Setup(command) => setup::run(&command),
     };

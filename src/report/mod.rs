@@ -1,5 +1,6 @@
 //! Renders the producers' documents: for people, spreadsheets and Prometheus. It computes nothing of its own.
 
+pub mod bench;
 pub mod health;
 pub mod info;
 pub mod list;
