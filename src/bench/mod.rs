@@ -2,6 +2,7 @@
 //!
 //! Engine, sampler and detector are pure: whoever drives them feeds events and time.
 
+pub mod detect;
 pub mod run;
 pub mod series;
 pub mod verdict;
