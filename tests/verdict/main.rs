@@ -11,10 +11,12 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
+
 use draw::{Dice, FAMILIES, draw};
-use drivethru::bench::detect::analyze;
+use drivethru::bench::detect::{Online, analyze, curve, render};
 use drivethru::bench::import;
-use drivethru::bench::series::{Op, Series};
+use drivethru::bench::series::{Op, Sample, Series};
 use drivethru::bench::verdict::{Cause, Verdict};
 use score::{Case, Score};
 
@@ -199,7 +201,7 @@ fn series_from(rates: &[f64]) -> Series {
     let mut total = 0.0;
     for (i, rate) in rates.iter().enumerate() {
         total += rate * 1e6;
-        let mut sample = drivethru::bench::series::Sample::new(i as f64 + 1.0, *rate, Op::Write);
+        let mut sample = Sample::new(i as f64 + 1.0, *rate, Op::Write);
         sample.cumulative_bytes = total as u64;
         sample.temp_c = Some(50.0 + (i as f64 / 120.0).floor());
         series.samples.push(sample);
@@ -296,13 +298,104 @@ fn without_a_temperature_nothing_is_thermal() {
     }
 }
 
+/// Figures that no instrument shows, among those that some do.
+fn odd() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => 0.0..500.0_f64,
+        1 => any::<f64>(),
+        1 => Just(f64::NAN),
+        1 => Just(0.0),
+        1 => -1e3..1e3_f64,
+        1 => Just(f64::INFINITY),
+    ]
+}
+
+fn odd_sample() -> impl Strategy<Value = Sample> {
+    let op = prop_oneof![Just(Op::Write), Just(Op::Read), Just(Op::Idle)];
+    let optional = || proptest::option::of(odd());
+    (odd(), odd(), any::<u64>(), optional(), op, optional(), optional()).prop_map(
+        |(t_s, mb_s, cumulative_bytes, temp_c, op, smart_ms, power_w)| Sample {
+            cumulative_bytes,
+            temp_c,
+            smart_ms,
+            power_w,
+            ..Sample::new(t_s, mb_s, op)
+        },
+    )
+}
+
+fn judged(series: &Series) {
+    let verdict = analyze(series);
+    let text = serde_json::to_string(&verdict).expect("a document");
+    let again: Verdict = serde_json::from_str(&text).expect("the same document");
+    assert_eq!(again.cause, verdict.cause);
+    assert!((0.0..=1.0).contains(&verdict.confidence));
+    assert!(render(&verdict).starts_with("verdict: "));
+    let _ = curve(series, 40);
+    let mut online = Online::new(&series.context);
+    for sample in &series.samples {
+        let _ = online.push(sample);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_series_is_too_odd(
+        samples in proptest::collection::vec(odd_sample(), 0..300),
+        in_order in any::<bool>(),
+        capacity_bytes in proptest::option::of(any::<u64>()),
+        link_mb_s in proptest::option::of(odd()),
+        temp_interval_s in proptest::option::of(odd()),
+        start_offset_bytes in any::<u64>(),
+    ) {
+        let mut series = Series { samples, ..Series::default() };
+        if in_order {
+            for (i, s) in series.samples.iter_mut().enumerate() {
+                s.t_s = i as f64 + 1.0;
+            }
+        }
+        series.context.capacity_bytes = capacity_bytes;
+        series.context.link_mb_s = link_mb_s;
+        series.context.temp_interval_s = temp_interval_s;
+        series.context.start_offset_bytes = start_offset_bytes;
+        judged(&series);
+    }
+
+    #[test]
+    fn no_file_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..400), pick in 0_usize..5) {
+        let begin: &[u8] = [&b""[..], b"t_s,mb_s,op,temp_c\n", b"1000, 5, 1, 0, 0\n", b"{\"samples\":[", b"time;MB/s\n"][pick];
+        let text: Vec<u8> = begin.iter().copied().chain(bytes).collect();
+        let _ = import::meta(&text[..]);
+        let temperatures = import::temperatures(&text[..]);
+        if let Ok(mut imported) = import::read(&text[..]) {
+            if let Ok(temperatures) = temperatures {
+                let _ = import::attach(&mut imported, &temperatures);
+            }
+            judged(&imported.series);
+        }
+    }
+
+    #[test]
+    fn tables_of_any_numbers_are_read(rows in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<f64>()), 1..50)) {
+        let mut text = String::from("t_s,mb_s,temp_c\n");
+        for (t, rate, temp) in rows {
+            text.push_str(&format!("{t},{rate},{temp}\n"));
+        }
+        if let Ok(imported) = import::read(text.as_bytes()) {
+            judged(&imported.series);
+        }
+    }
+}
+
 #[test]
 #[ignore = "shows a draw: DRIVETHRU_SHOW=seed,seed"]
 fn show() {
     for seed in std::env::var("DRIVETHRU_SHOW").unwrap_or_default().split(',') {
         let draw = draw(seed.parse().expect("a number"));
         println!("{seed} {} {:?} at {:?}", draw.family, draw.cause, draw.onset_s);
-        println!("{}", drivethru::bench::detect::curve(&draw.series, 100));
-        println!("{}", drivethru::bench::detect::render(&analyze(&draw.series)));
+        println!("{}", curve(&draw.series, 100));
+        println!("{}", render(&analyze(&draw.series)));
     }
 }

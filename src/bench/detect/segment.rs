@@ -213,12 +213,17 @@ fn dissolve(ln: &[f64], levels: &mut Vec<Segment>) {
             let n = 1.0 / a.len().max(1) as f64 + 1.0 / b.len().max(1) as f64;
             (a.ln_level - b.ln_level).abs() / (scale * n.sqrt())
         };
-        match weakest(levels, z) {
-            Some((i, z)) if z < MIN_Z => join(ln, levels, i),
-            _ => break,
+        // The noise is estimated again after each border, of very many after each sixteenth of them.
+        for _ in 0..levels.len().div_ceil(16) {
+            match weakest(levels, z) {
+                Some((i, z)) if z < MIN_Z => join(ln, levels, i),
+                _ => {
+                    merge(ln, levels);
+                    return;
+                }
+            }
         }
     }
-    merge(ln, levels);
 }
 
 /// Robust deviation and lag-1 correlation (0 to 0.9) of what the levels leave.
