@@ -322,9 +322,7 @@ fn regular_stalls(dips: &[Dip]) -> Option<Vec<Dip>> {
     let stalls: Vec<Dip> = dips
         .iter()
         .copied()
-        .filter(|d| {
-            (0.9..=12.0).contains(&d.lost_s) || (0.6..0.9).contains(&d.lost_s) && d.end_s - d.start_s >= 0.9
-        })
+        .filter(|d| (0.8..=12.0).contains(&d.lost_s))
         .take(3_000)
         .collect();
     let needed = (0.6 * dips.len().min(3_000) as f64).ceil().max(4.0) as usize;
