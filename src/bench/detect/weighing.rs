@@ -42,7 +42,8 @@ impl Scales {
 
 /// `1 / (1 + exp(-0.7 * (margin - 1)))`.
 pub(super) fn confidence(margin: f64) -> f64 {
-    1.0 / (1.0 + (-0.7 * (margin - 1.0)).exp())
+    // Nothing is certain that one series shows.
+    (1.0 / (1.0 + (-0.7 * (margin - 1.0)).exp())).min(0.99)
 }
 
 /// Names a group of falls of one kind. Returns the margin of thermal over cache.
