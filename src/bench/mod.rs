@@ -2,6 +2,8 @@
 //!
 //! Engine, sampler and detector are pure: whoever drives them feeds events and time.
 
+pub mod detect;
+pub mod import;
 pub mod run;
 pub mod series;
 pub mod verdict;

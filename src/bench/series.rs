@@ -53,6 +53,23 @@ pub struct Sample {
     pub lat_p99_us: Option<f64>,
 }
 
+impl Sample {
+    /// A sample of which only time, rate and operation are known.
+    pub fn new(t_s: f64, mb_s: f64, op: Op) -> Self {
+        Self {
+            t_s,
+            mb_s,
+            cumulative_bytes: 0,
+            temp_c: None,
+            op,
+            smart_ms: None,
+            power_w: None,
+            iops: None,
+            lat_p99_us: None,
+        }
+    }
+}
+
 /// Something that the system said during the run: a reset, a change of the link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {

@@ -30,6 +30,17 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All of them; the first one found is the headline.
+    pub const ALL: [Self; 7] = [
+        Self::Thermal,
+        Self::PeriodicStall,
+        Self::Link,
+        Self::CapacityCliff,
+        Self::SlcCache,
+        Self::HostNoise,
+        Self::None,
+    ];
+
     /// The word in every document.
     pub fn word(self) -> &'static str {
         match self {

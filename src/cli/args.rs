@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::decode::Kind;
+use crate::bench::verdict::Cause;
 use crate::sim::serve::Address;
 
 /// Drives the disk behind a USB bridge: temperature, health, identity.
@@ -94,6 +95,8 @@ pub enum Command {
     Smart(SmartArgs),
     /// Decode a dump: binary or hex text, `-` for standard input
     Decode(DecodeArgs),
+    /// Say why recorded transfers slowed down
+    Analyze(AnalyzeArgs),
     /// Send one CDB that only reads, and show the answer
     Raw(RawArgs),
     /// Show a recorded run again: as a page, a picture, text or data; or two side by side
@@ -182,6 +185,33 @@ pub struct DecodeArgs {
     /// SMART thresholds dump of the same drive (smart-data)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
+}
+
+/// Options of `analyze`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "FILE is a CSV whose columns are known by their names (time: t_s, seconds, ms, timestamp; rate: mb_s, MB/s, MiB/s, \
+KiB/s, bytes/s; temperature: temp_c, °C, °F; operation: op; cumulative bytes), a bandwidth log of fio, or a run of drivethru \
+(JSON). `NAME.meta.json` beside `NAME.csv` may tell capacity, link and start offset. What had to be guessed is said on stderr.\n\n\
+Causes: thermal, periodic_stall, link, capacity_cliff, slc_cache, host_noise, none.\n\n\
+Exit codes: 0 done; 1 the verdict is that of --fail-on; 2 a file could not be read (the others are judged)."
+)]
+pub struct AnalyzeArgs {
+    /// The recorded series; `-` reads standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Take the temperatures from this CSV (a time and a temperature)
+    #[arg(long, value_name = "CSV")]
+    pub temp: Option<PathBuf>,
+    /// Size of the medium (120GB, 1T; K, M, G, T are powers of 1024, KB, MB, GB, TB of 1000)
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub capacity: Option<u64>,
+    /// Ceiling of the link in MB/s: what is faster went into memory
+    #[arg(long, value_name = "MB_S", value_parser = parse_rate)]
+    pub link: Option<f64>,
+    /// Exit with 1 if this is the verdict on a file
+    #[arg(long, value_name = "CAUSE", value_parser = parse_cause)]
+    pub fail_on: Option<Cause>,
 }
 
 /// Options of `raw`.
@@ -349,6 +379,55 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Reads `120034123776`, `120GB`, `64G`: K, M, G, T are powers of 1024, KB and so on of 1000.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number
+        .parse()
+        .map_err(|_| "expected a size such as 120GB or 64G".to_owned())?;
+    let scale = match unit.trim().to_ascii_uppercase().as_str() {
+        "" | "B" => 1.0,
+        "K" | "KIB" => 1024.0,
+        "M" | "MIB" => 1024.0_f64.powi(2),
+        "G" | "GIB" => 1024.0_f64.powi(3),
+        "T" | "TIB" => 1024.0_f64.powi(4),
+        "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?}; known are K, M, G, T and KB, MB, GB, TB"
+            ));
+        }
+    };
+    let bytes = (value * scale).round();
+    // 2^63 and more is no medium.
+    if (1.0..9.2e18).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err("no size of a medium".to_owned())
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.001..1e6).contains(&rate) => Ok(rate),
+        _ => Err("expected MB/s, such as 440".to_owned()),
+    }
+}
+
+fn parse_cause(text: &str) -> Result<Cause, String> {
+    let known = Cause::ALL.map(Cause::word);
+    Cause::ALL
+        .into_iter()
+        .find(|c| c.word() == text)
+        .ok_or_else(|| format!("the causes are {}", known.join(", ")))
+}
+
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text)?;
     if duration < Duration::from_millis(100) {
@@ -377,5 +456,19 @@ mod tests {
             assert!(parse_duration(bad).is_err(), "{bad}");
         }
         assert!(parse_interval("10ms").is_err());
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("120GB"), Ok(120_000_000_000));
+        assert_eq!(parse_bytes("1.5K"), Ok(1536));
+        assert_eq!(parse_bytes("7"), Ok(7));
+        for bad in ["", "GB", "0", "-1", "1X", "99999999T", "nan"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_rate("440"), Ok(440.0));
+        for bad in ["", "0", "-1", "nan", "inf", "1e9"] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
     }
 }

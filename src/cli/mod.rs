@@ -5,6 +5,7 @@ pub mod args;
 pub mod decode;
 pub mod exit;
 
+mod analyze;
 mod decode_verb;
 mod info;
 mod list;
@@ -99,6 +100,7 @@ pub fn main() -> u8 {
         Command::Temp(args) => temp::run(&context, &args),
         Command::Smart(args) => smart::run(&context, &args),
         Command::Decode(args) => decode_verb::run(&context, &args),
+        Command::Analyze(args) => analyze::run(&context, &args),
         Command::Raw(args) => raw::run(&context, &args),
         Command::Report(args) => report::run(&context, &args),
         Command::Sim(command) => sim::run(&context, &command),

@@ -1,0 +1,197 @@
+use super::*;
+use crate::bench::series::Op;
+
+fn ok(text: &str) -> Imported {
+    read(text.as_bytes()).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+fn fails(bytes: &[u8]) -> String {
+    read(bytes).expect_err("an error").to_string()
+}
+
+fn rates(imported: &Imported) -> Vec<f64> {
+    imported
+        .series
+        .samples
+        .iter()
+        .map(|s| (s.mb_s * 1000.0).round() / 1000.0)
+        .collect()
+}
+
+fn times(imported: &Imported) -> Vec<f64> {
+    imported.series.samples.iter().map(|s| s.t_s).collect()
+}
+
+#[test]
+fn our_own_columns() {
+    let read = ok("t_s,mb_s,cumulative_bytes,temp_c,op,temp_age_s,smart_ms\n\
+                   1.000,107.0,107000000,31,write,,2\n2.000,0,107000000,,idle,1,\n");
+    assert_eq!(read.notes, [""; 0]);
+    assert_eq!(rates(&read), [107.0, 0.0]);
+    let last = read.series.samples.last().expect("two");
+    assert_eq!(
+        (last.op, last.temp_c, last.cumulative_bytes),
+        (Op::Idle, None, 107_000_000)
+    );
+    assert_eq!(read.series.samples.first().expect("two").smart_ms, Some(2.0));
+}
+
+#[test]
+fn wall_time_and_units_in_the_header() {
+    let read = ok("Timestamp,Write (MiB/s),Temp [°F]\n\
+                   2026-01-01T10:00:00Z,100,104\n2026-01-01T10:00:02Z,50,\n2026-01-01T10:00:04Z,50,\n");
+    assert_eq!(times(&read), [2.0, 4.0, 6.0]);
+    assert_eq!(rates(&read), [104.858, 52.429, 52.429]);
+    assert_eq!(read.series.samples.first().and_then(|s| s.temp_c), Some(40.0));
+    assert!(read.epoch_s.is_some());
+    let bytes = read.series.samples.last().map(|s| s.cumulative_bytes);
+    assert_eq!(bytes, Some(419_430_400));
+}
+
+#[test]
+fn decimal_commas_and_semicolons() {
+    let read = ok("Zeit time;MB/s;Temperature\n1;100,5;41\n2;99,5;41\n");
+    assert_eq!(rates(&read), [100.5, 99.5]);
+}
+
+#[test]
+fn milliseconds_epochs_and_missing_clocks() {
+    let read = ok("time,MB/s\n1000,5\n2000,6\n3000,7\n");
+    assert_eq!(times(&read), [1.0, 2.0, 3.0]);
+    assert!(
+        read.notes.iter().any(|n| n.contains("milliseconds")),
+        "{:?}",
+        read.notes
+    );
+    let read = ok("time,MB/s\n1700000000,5\n1700000001,6\n");
+    assert_eq!(times(&read), [1.0, 2.0]);
+    let read = ok("MB/s\n5\n6\n");
+    assert_eq!(times(&read), [1.0, 2.0]);
+    assert!(read.notes.iter().any(|n| n.contains("one row a second")));
+    let read = ok("time,MB/s\n00:00:01,5\n00:01:02,6\n");
+    assert_eq!(times(&read), [1.0, 62.0]);
+}
+
+#[test]
+fn cells_with_their_own_units() {
+    let read = ok("t_s,speed\n1,1.5 GB/s\n2,900 MB/s\n3,900\n");
+    assert_eq!(rates(&read), [1500.0, 900.0, 900.0]);
+    assert!(read.notes.iter().any(|n| n.contains("no unit")));
+    assert!(fails(b"t_s,speed\n1,5 furlongs\n").contains("line 2: speed"));
+}
+
+#[test]
+fn rates_from_a_counter() {
+    let read = ok("t_s,total_bytes\n1,100000000\n2,300000000\n3,400000000\n");
+    assert_eq!(rates(&read), [200.0, 100.0]);
+}
+
+#[test]
+fn two_columns_of_rates() {
+    let read = ok("t_s,read_mb_s,write_mb_s\n1,0,100\n2,150,10\n3,0,0\n");
+    assert_eq!(rates(&read), [100.0, 160.0, 0.0]);
+    let ops: Vec<Op> = read.series.samples.iter().map(|s| s.op).collect();
+    assert_eq!(ops, [Op::Write, Op::Read, Op::Read]);
+}
+
+#[test]
+fn logs_of_fio() {
+    let read = ok("1000, 616448, 1, 0, 0\n2000, 430510, 1, 0, 0\n");
+    assert_eq!((read.format, rates(&read)), (Format::Fio, vec![631.243, 440.842]));
+    // Two directions at once, with a column of priorities.
+    let read = ok(
+        "1000, 1000, 0, 0, 0, 0x0000\n1001, 3000, 1, 0, 0, 0x0000\n2000, 2000, 0, 0, 0, 0x0000\n2001, 1000, 1, 0, 0, 0x0000\n",
+    );
+    assert_eq!(rates(&read), [4.096, 3.072]);
+    let ops: Vec<Op> = read.series.samples.iter().map(|s| s.op).collect();
+    assert_eq!(ops, [Op::Write, Op::Read]);
+    // One direction after the other.
+    let read = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n3000, 2000, 0, 0, 0\n4000, 2000, 0, 0, 0\n");
+    assert_eq!(read.series.samples.len(), 4);
+    // Two jobs behind each other.
+    let read = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n1001, 500, 1, 0, 0\n2001, 500, 1, 0, 0\n");
+    assert_eq!(rates(&read), [1.536, 1.536]);
+    // Each request.
+    let each: String = (0..400)
+        .map(|i| format!("{}, 99999, 1, 131072, {}\n", i * 10, i))
+        .collect();
+    let read = ok(&each);
+    assert_eq!(rates(&read), [13.107; 4]);
+    assert!(fails(b"1000, 5, 1, 0, 0\nabc\n2000, 5, 1, 0, 0\n").contains("line 2"));
+}
+
+#[test]
+fn runs_of_ours() {
+    let read = ok(
+        r#"{"schema":"drivethru-bench/1","samples":[{"t_s":1.0,"mb_s":5.0,"cumulative_bytes":5,"op":"write"}],
+                      "context":{"link_mb_s":440.0},"verdict":{"anything":1}}"#,
+    );
+    assert_eq!(read.format, Format::Run);
+    assert_eq!(read.series.context.link_mb_s, Some(440.0));
+    assert!(fails(b"{\"schema\":\"drivethru-temp/1\",\"samples\":[]}").contains("another kind"));
+    assert!(fails(b"{\"a\":1}").contains("samples"));
+    assert!(fails(b"{").contains("EOF"));
+}
+
+#[test]
+fn rubbish_is_named() {
+    assert!(fails(b"").contains("empty"));
+    assert!(fails(b"\n\n# only a remark\n").contains("empty"));
+    assert!(fails(b"t_s,mb_s\n").contains("empty"));
+    assert!(fails(b"\x7fELF\x02\x01\x01\0\0\0").contains("no text"));
+    assert!(fails(b"\xff\xfet\0_\0s\0").contains("UTF-16"));
+    assert!(fails(b"a,b,c\n1,2,3\n").contains("the columns are: a, b, c"));
+    assert!(fails(b"t_s,mb_s\n1,5\n2,x\n").contains("line 3: mb_s: cannot read \"x\""));
+    assert!(fails(&vec![b'a'; 200_000]).contains("longer"));
+    let read = ok("t_s,mb_s,op\n1,5,write\n2,5,write\nt_s,mb_s,op\n1,7,read\n3,5");
+    assert_eq!(read.notes.len(), 3, "{:?}", read.notes);
+    assert_eq!(read.series.samples.len(), 3);
+    assert_eq!(ok("t_s,mb_s\n1,5\n").series.samples.len(), 1);
+}
+
+#[test]
+fn long_files_are_joined() {
+    let mut text = String::from("t_s,mb_s,op\n");
+    for i in 1..=600_000_u32 {
+        text.push_str(&format!("{i},100,write\n"));
+    }
+    let read = ok(&text);
+    assert!(read.series.samples.len() < MAX_ROWS);
+    assert!(rates(&read).iter().all(|r| (r - 100.0).abs() < 1e-6));
+    assert!(read.notes.iter().any(|n| n.contains("joined")));
+}
+
+#[test]
+fn temperatures_of_another_file() {
+    let mut log = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n3000, 1000, 1, 0, 0\n");
+    let temps = temperatures(&b"time,temperature\n0.5,40\n2.5,41\n99,50\n"[..]).expect("temperatures");
+    assert_eq!(attach(&mut log, &temps), None);
+    let seen: Vec<Option<f64>> = log.series.samples.iter().map(|s| s.temp_c).collect();
+    assert_eq!(seen, [Some(40.0), None, Some(41.0)]);
+    let temps = temperatures(&b"timestamp,temp_k\n2026-01-01T00:00:00Z,313.15\n"[..]).expect("temperatures");
+    assert!(attach(&mut log, &temps).is_some_and(|n| n.contains("wall time")));
+    assert!(temperatures(&b"a,b\n1,2\n"[..]).is_err());
+    assert!(temperatures(&b""[..]).is_err());
+}
+
+#[test]
+fn descriptions_fill_in_what_they_tell() {
+    let read = meta(
+        &br#"{"schema":"x","capacity_bytes":null,"link_mb_s":440,"sample_s":1.0,"start_offset_bytes":5}"#[..],
+    )
+    .expect("a description");
+    let mut context = Context {
+        capacity_bytes: Some(9),
+        ..Context::default()
+    };
+    read.apply(&mut context);
+    assert_eq!(
+        (
+            context.capacity_bytes,
+            context.link_mb_s,
+            context.start_offset_bytes
+        ),
+        (Some(9), Some(440.0), 5)
+    );
+    assert!(meta(&b"[1,2"[..]).is_err());
+}

@@ -1,0 +1,401 @@
+//! The detector against labelled traces, against series drawn at random, and against series that are changed so that the
+//! verdict must stay.
+//!
+//! The traces are not part of the package. They are looked for in `$DRIVETHRU_TRACES`, then in `../shared/traces` beside
+//! the package. Without them the test says loudly that it was skipped.
+
+mod draw;
+mod score;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+
+use draw::{Dice, FAMILIES, draw};
+use drivethru::bench::detect::{Online, analyze, curve, render};
+use drivethru::bench::import;
+use drivethru::bench::series::{Op, Sample, Series};
+use drivethru::bench::verdict::{Cause, Verdict};
+use score::{Case, Score};
+
+fn traces() -> Option<PathBuf> {
+    let named = std::env::var_os("DRIVETHRU_TRACES").map(PathBuf::from);
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/traces");
+    let found = named.into_iter().chain([beside]).find(|p| p.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: verdict: no labelled traces (DRIVETHRU_TRACES names their directory)");
+    }
+    found
+}
+
+fn series_of(csv: &Path) -> Series {
+    let file = File::open(csv).unwrap_or_else(|e| panic!("{}: {e}", csv.display()));
+    let mut imported =
+        import::read(BufReader::new(file)).unwrap_or_else(|e| panic!("{}: {e}", csv.display()));
+    let meta = File::open(csv.with_extension("meta.json")).expect("a description beside it");
+    import::meta(meta)
+        .expect("a description")
+        .apply(&mut imported.series.context);
+    imported.series
+}
+
+fn cause(word: &str) -> Cause {
+    serde_json::from_value(serde_json::Value::from(word)).expect("one of the seven words")
+}
+
+/// Labelled traces with their series.
+fn labelled(dir: &Path) -> Vec<(Case, Series)> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
+        .expect("a directory")
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "csv"))
+        .collect();
+    files.sort();
+    let mut out = Vec::new();
+    for csv in files {
+        let label = std::fs::read(csv.with_extension("json")).expect("a label");
+        let label: serde_json::Value = serde_json::from_slice(&label).expect("a label");
+        let scored = label["onset_scored"].as_bool().unwrap_or(false);
+        let case = Case {
+            name: csv.file_stem().expect("a name").to_string_lossy().into_owned(),
+            cause: cause(label["cause"].as_str().expect("a cause")),
+            onset_s: label["onset_s"].as_f64().filter(|_| scored),
+        };
+        out.push((case, series_of(&csv)));
+    }
+    assert!(!out.is_empty(), "no trace in {}", dir.display());
+    out
+}
+
+#[test]
+fn labelled_traces() {
+    let Some(dir) = traces() else { return };
+    let mut score = Score::default();
+    for (case, series) in labelled(&dir) {
+        score.add(case, &analyze(&series));
+    }
+    println!("{score}");
+    assert!(score.macro_f1() >= 0.97, "macro-F1 {}", score.macro_f1());
+    assert!(score.precision(Cause::Thermal) >= 1.0);
+    assert!(score.onset_hits() >= 0.9, "onset {}", score.onset_hits());
+    assert!(score.brier() < 0.10, "Brier {}", score.brier());
+    assert!(score.median_delay_s() <= 10.0, "delay {}", score.median_delay_s());
+    assert_eq!(score.early(), 0);
+}
+
+#[test]
+fn the_verdict_stays_when_the_series_is_only_changed_in_form() {
+    let Some(dir) = traces() else { return };
+    let mut changed = Vec::new();
+    for (case, series) in labelled(&dir) {
+        for (name, variant) in variants(&series) {
+            let verdict = analyze(&variant);
+            if verdict.cause != case.cause {
+                changed.push(format!("{} {name}: {:?}", case.name, verdict.cause));
+            }
+        }
+    }
+    assert!(changed.is_empty(), "{changed:#?}");
+}
+
+/// Shifted, with missing rows, scaled, with a slower sensor.
+fn variants(series: &Series) -> Vec<(&'static str, Series)> {
+    let mut out = Vec::new();
+    let mut shifted = series.clone();
+    for s in &mut shifted.samples {
+        s.t_s += 0.5;
+    }
+    out.push(("shifted", shifted));
+    let mut dice = Dice::new(11);
+    let mut holes = series.clone();
+    holes.samples.retain(|_| !dice.chance(0.05));
+    out.push(("rows missing", holes));
+    for factor in [0.9, 1.1] {
+        let mut scaled = series.clone();
+        for s in &mut scaled.samples {
+            s.mb_s *= factor;
+            s.cumulative_bytes = (s.cumulative_bytes as f64 * factor) as u64;
+        }
+        let context = &mut scaled.context;
+        context.link_mb_s = context.link_mb_s.map(|l| l * factor);
+        context.capacity_bytes = context.capacity_bytes.map(|c| (c as f64 * factor) as u64);
+        context.start_offset_bytes = (context.start_offset_bytes as f64 * factor) as u64;
+        // Ceilings of a fallen link do not scale.
+        if analyze(series).cause != Cause::Link {
+            out.push(("scaled", scaled));
+        }
+    }
+    let mut slow = series.clone();
+    let mut next = f64::MIN;
+    for s in &mut slow.samples {
+        if s.temp_c.is_some() && s.t_s >= next {
+            next = s.t_s + 14.9;
+        } else {
+            s.temp_c = None;
+        }
+    }
+    slow.context.temp_interval_s = slow.context.temp_interval_s.map(|i| i.max(15.0));
+    out.push(("slow sensor", slow));
+    out
+}
+
+#[test]
+fn real_series_are_never_thermal() {
+    let Some(dir) = traces() else { return };
+    let mut seen = 0;
+    for entry in std::fs::read_dir(dir.join("real"))
+        .expect("a directory")
+        .flatten()
+    {
+        let path = entry.path();
+        let name = path.to_string_lossy().into_owned();
+        if !name.ends_with(".csv") && !name.ends_with(".log") {
+            continue;
+        }
+        seen += 1;
+        let imported = import::read(BufReader::new(File::open(&path).expect("a file"))).expect(&name);
+        let verdict = analyze(&imported.series);
+        println!("{name}: {:?} {:.2}", verdict.cause, verdict.confidence);
+        assert_ne!(verdict.cause, Cause::Thermal, "{name}");
+    }
+    assert!(seen >= 6);
+}
+
+#[test]
+fn series_drawn_at_random() {
+    let count = std::env::var("DRIVETHRU_DRAWS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(10 * FAMILIES);
+    let mut score = Score::default();
+    for seed in 0..count {
+        let draw = draw(seed);
+        let case = Case {
+            name: format!("{seed} {}", draw.family),
+            cause: draw.cause,
+            onset_s: draw.onset_s,
+        };
+        score.add(case, &analyze(&draw.series));
+    }
+    println!("{}", score.faults());
+    println!("{}", score.summary());
+    assert!(score.macro_f1() >= 0.93, "macro-F1 {}", score.macro_f1());
+    assert!(score.precision(Cause::Thermal) >= 0.85);
+    assert!(score.onset_hits() >= 0.85);
+}
+
+fn flat(dice: &mut Dice, seconds: u32, sigma: f64, dips: f64) -> Vec<f64> {
+    (0..seconds)
+        .map(|_| {
+            let dip = if dice.chance(dips) { 0.3 } else { 1.0 };
+            300.0 * dip * (sigma * dice.normal()).exp()
+        })
+        .collect()
+}
+
+fn series_from(rates: &[f64]) -> Series {
+    let mut series = Series::default();
+    let mut total = 0.0;
+    for (i, rate) in rates.iter().enumerate() {
+        total += rate * 1e6;
+        let mut sample = Sample::new(i as f64 + 1.0, *rate, Op::Write);
+        sample.cumulative_bytes = total as u64;
+        sample.temp_c = Some(50.0 + (i as f64 / 120.0).floor());
+        series.samples.push(sample);
+    }
+    series
+}
+
+#[test]
+fn noise_in_any_order_is_nothing() {
+    for seed in 1..=20 {
+        let mut dice = Dice::new(seed);
+        let mut rates = flat(&mut dice, 3600, 0.10, 0.02);
+        assert_eq!(analyze(&series_from(&rates)).cause, Cause::None, "seed {seed}");
+        for i in (1..rates.len()).rev() {
+            rates.swap(i, (dice.unit() * i as f64) as usize);
+        }
+        assert_eq!(
+            analyze(&series_from(&rates)).cause,
+            Cause::None,
+            "permuted, seed {seed}"
+        );
+    }
+}
+
+fn reversed(series: &Series) -> Series {
+    let mut out = series.clone();
+    let end = series.samples.last().map_or(0.0, |s| s.t_s);
+    let total = series.samples.last().map_or(0, |s| s.cumulative_bytes);
+    for s in &mut out.samples {
+        s.t_s = end + 1.0 - s.t_s;
+        s.cumulative_bytes = total - s.cumulative_bytes.min(total);
+    }
+    out.samples.reverse();
+    out
+}
+
+#[test]
+fn a_recovery_is_no_fall() {
+    let mut rates = vec![200.0; 150];
+    rates.extend(vec![400.0; 150]);
+    let series = series_from(&rates);
+    assert_ne!(analyze(&series).cause, Cause::Thermal);
+    // One that falls, seen backwards, rises.
+    for seed in [2, 26, 50] {
+        let draw = draw(seed);
+        let half = draw.onset_s.expect("an onset") + 120.0;
+        let mut series = draw.series;
+        series.samples.retain(|s| s.t_s < half);
+        let verdict = analyze(&reversed(&series));
+        assert_ne!(verdict.cause, Cause::Thermal, "seed {seed}");
+    }
+}
+
+fn only(series: &Series, op: Op) -> Series {
+    let mut out = series.clone();
+    out.samples.retain(|s| s.op == op);
+    out
+}
+
+#[test]
+fn half_of_the_operations_is_not_surer() {
+    let Some(dir) = traces() else { return };
+    for (case, series) in labelled(&dir) {
+        let whole: Verdict = analyze(&series);
+        let both = [Op::Write, Op::Read]
+            .iter()
+            .all(|op| series.samples.iter().any(|s| s.op == *op));
+        if !both || whole.cause != Cause::Thermal {
+            continue;
+        }
+        let half = analyze(&only(&series, Op::Write));
+        assert!(
+            half.cause == whole.cause || half.confidence <= whole.confidence,
+            "{}: {:?} {} -> {:?} {}",
+            case.name,
+            whole.cause,
+            whole.confidence,
+            half.cause,
+            half.confidence
+        );
+    }
+}
+
+#[test]
+fn without_a_temperature_nothing_is_thermal() {
+    for seed in 0..FAMILIES {
+        let mut series = draw(seed).series;
+        for s in &mut series.samples {
+            s.temp_c = None;
+        }
+        let verdict = analyze(&series);
+        assert_ne!(verdict.cause, Cause::Thermal, "seed {seed}");
+        assert!(!verdict.throttled);
+    }
+}
+
+/// Figures that no instrument shows, among those that some do.
+fn odd() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => 0.0..500.0_f64,
+        1 => any::<f64>(),
+        1 => Just(f64::NAN),
+        1 => Just(0.0),
+        1 => -1e3..1e3_f64,
+        1 => Just(f64::INFINITY),
+    ]
+}
+
+fn odd_sample() -> impl Strategy<Value = Sample> {
+    let op = prop_oneof![Just(Op::Write), Just(Op::Read), Just(Op::Idle)];
+    let optional = || proptest::option::of(odd());
+    (odd(), odd(), any::<u64>(), optional(), op, optional(), optional()).prop_map(
+        |(t_s, mb_s, cumulative_bytes, temp_c, op, smart_ms, power_w)| Sample {
+            cumulative_bytes,
+            temp_c,
+            smart_ms,
+            power_w,
+            ..Sample::new(t_s, mb_s, op)
+        },
+    )
+}
+
+fn judged(series: &Series) {
+    let verdict = analyze(series);
+    let text = serde_json::to_string(&verdict).expect("a document");
+    let again: Verdict = serde_json::from_str(&text).expect("the same document");
+    assert_eq!(again.cause, verdict.cause);
+    assert!((0.0..=1.0).contains(&verdict.confidence));
+    assert!(render(&verdict).starts_with("verdict: "));
+    let _ = curve(series, 40);
+    let mut online = Online::new(&series.context);
+    for sample in &series.samples {
+        let _ = online.push(sample);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_series_is_too_odd(
+        samples in proptest::collection::vec(odd_sample(), 0..300),
+        in_order in any::<bool>(),
+        capacity_bytes in proptest::option::of(any::<u64>()),
+        link_mb_s in proptest::option::of(odd()),
+        temp_interval_s in proptest::option::of(odd()),
+        start_offset_bytes in any::<u64>(),
+    ) {
+        let mut series = Series { samples, ..Series::default() };
+        if in_order {
+            for (i, s) in series.samples.iter_mut().enumerate() {
+                s.t_s = i as f64 + 1.0;
+            }
+        }
+        series.context.capacity_bytes = capacity_bytes;
+        series.context.link_mb_s = link_mb_s;
+        series.context.temp_interval_s = temp_interval_s;
+        series.context.start_offset_bytes = start_offset_bytes;
+        judged(&series);
+    }
+
+    #[test]
+    fn no_file_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..400), pick in 0_usize..5) {
+        let begin: &[u8] = [&b""[..], b"t_s,mb_s,op,temp_c\n", b"1000, 5, 1, 0, 0\n", b"{\"samples\":[", b"time;MB/s\n"][pick];
+        let text: Vec<u8> = begin.iter().copied().chain(bytes).collect();
+        let _ = import::meta(&text[..]);
+        let temperatures = import::temperatures(&text[..]);
+        if let Ok(mut imported) = import::read(&text[..]) {
+            if let Ok(temperatures) = temperatures {
+                let _ = import::attach(&mut imported, &temperatures);
+            }
+            judged(&imported.series);
+        }
+    }
+
+    #[test]
+    fn tables_of_any_numbers_are_read(rows in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<f64>()), 1..50)) {
+        let mut text = String::from("t_s,mb_s,temp_c\n");
+        for (t, rate, temp) in rows {
+            text.push_str(&format!("{t},{rate},{temp}\n"));
+        }
+        if let Ok(imported) = import::read(text.as_bytes()) {
+            judged(&imported.series);
+        }
+    }
+}
+
+#[test]
+#[ignore = "shows a draw: DRIVETHRU_SHOW=seed,seed"]
+fn show() {
+    for seed in std::env::var("DRIVETHRU_SHOW").unwrap_or_default().split(',') {
+        let draw = draw(seed.parse().expect("a number"));
+        println!("{seed} {} {:?} at {:?}", draw.family, draw.cause, draw.onset_s);
+        println!("{}", curve(&draw.series, 100));
+        println!("{}", render(&analyze(&draw.series)));
+    }
+}
