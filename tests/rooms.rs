@@ -16,7 +16,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ata", &["bridge"]),
     ("nvme", &["bridge"]),
     ("drive", &["ata", "nvme", "bridge", "scsi", "transport"]),
-    ("bench", &["drive", "ata", "nvme", "bridge", "scsi", "transport", "sim"]),
+    (
+        "bench",
+        &["drive", "ata", "nvme", "bridge", "scsi", "transport", "sim"],
+    ),
     ("report", &["bench", "drive", "ata", "nvme", "bridge", "scsi"]),
     (
         "cli",
