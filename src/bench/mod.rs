@@ -2,6 +2,7 @@
 //!
 //! Engine, sampler and detector are pure: whoever drives them feeds events and time.
 
+pub mod engine;
 pub mod run;
 pub mod series;
 pub mod verdict;
