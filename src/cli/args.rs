@@ -6,6 +6,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::decode::Kind;
+use crate::bench::engine::{Content, Workload};
+use crate::bench::series::Op;
+use crate::bench::verdict::Cause;
 use crate::sim::serve::Address;
 
 /// Drives the disk behind a USB bridge: temperature, health, identity.
@@ -96,6 +99,8 @@ pub enum Command {
     Decode(DecodeArgs),
     /// Send one CDB that only reads, and show the answer
     Raw(RawArgs),
+    /// Measure rate and temperature under a workload, and tell why the rate falls (simulated drives only)
+    Bench(BenchArgs),
     /// Simulated drives
     #[command(subcommand)]
     Sim(SimCommand),
@@ -197,6 +202,110 @@ pub struct RawArgs {
     /// Send this file to the device (only SCT requests that read are let through)
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
+}
+
+/// Options of `bench`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Workloads: seq (128 KiB, 32 deep, 60 s), seq-consistency (the same over 90 % of the medium), das (photos, videos \
+and a disc, each written and read back three times), mix (random 4 KiB, 70 % reads), cdm3, cdm8 and cdm8-nvme (the rows of \
+CrystalDiskMark), compressibility (whether zeros are written faster).\n\n\
+Sizes have K, M, G, T (1024) or KB, MB, GB, TB (1000). Exit codes: 1 what --fail-on names was found, or the drive got too hot; \
+130 interrupted, and what was measured is printed."
+)]
+pub struct BenchArgs {
+    /// The device: sim:PROFILE[,option=value...]
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+    /// What to do
+    #[arg(long, value_name = "NAME", default_value = "seq")]
+    pub workload: Workload,
+    /// So many bytes (seq, seq-consistency)
+    #[arg(long, value_name = "N", value_parser = parse_bytes, group = "amount")]
+    pub bytes: Option<u64>,
+    /// So long (seq, seq-consistency)
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, group = "amount")]
+    pub duration: Option<Duration>,
+    /// So many percent of the medium (seq, seq-consistency)
+    #[arg(long, value_name = "P%", value_parser = parse_percent, group = "amount")]
+    pub fill: Option<f64>,
+    /// What seq and seq-consistency do
+    #[arg(long, value_name = "OP")]
+    pub op: Option<Direction>,
+    /// What is in the buffers: random, random-once, zero, mix:P, dedupe:P
+    #[arg(long, value_name = "KIND", default_value = "random")]
+    pub data: Content,
+    /// Starts the lists of random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Distance of temperature readings; without it, chosen by what a reading costs
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub temp_interval: Option<Duration>,
+    /// Stop at this temperature in °C; without it, at 80 or 2 below the drive's own limit
+    #[arg(long, value_name = "C")]
+    pub max_temp: Option<f64>,
+    /// Leave out the gaps between the sets of das
+    #[arg(long)]
+    pub no_gap: bool,
+    /// Write the run into this directory
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Exit 1 when this cause is found; may be given again (any, or a cause: thermal, slc_cache, ...)
+    #[arg(long, value_name = "CAUSE")]
+    pub fail_on: Vec<FailOn>,
+}
+
+/// Reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+impl From<Direction> for Op {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Read => Self::Read,
+            Direction::Write => Self::Write,
+        }
+    }
+}
+
+/// What `--fail-on` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// Any cause but none.
+    Any,
+    /// This one.
+    Cause(Cause),
+}
+
+impl std::str::FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const CAUSES: [Cause; 6] = [
+            Cause::Thermal,
+            Cause::PeriodicStall,
+            Cause::Link,
+            Cause::CapacityCliff,
+            Cause::SlcCache,
+            Cause::HostNoise,
+        ];
+        if text == "any" {
+            return Ok(Self::Any);
+        }
+        CAUSES
+            .into_iter()
+            .find(|cause| cause.word() == text)
+            .map(Self::Cause)
+            .ok_or_else(|| {
+                let words = CAUSES.map(Cause::word).join(", ");
+                format!("no cause {text:?}; there are: any, {words}")
+            })
+    }
 }
 
 /// Commands of `sim`.
@@ -314,6 +423,47 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Reads `4096`, `10G`, `127.2GB`.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number
+        .parse()
+        .map_err(|_| "expected a size such as 4096, 10G or 127.2GB".to_owned())?;
+    let scale = match unit.trim().to_ascii_uppercase().as_str() {
+        "" | "B" => 1.0,
+        "K" | "KIB" => 1024.0,
+        "M" | "MIB" => 1024.0 * 1024.0,
+        "G" | "GIB" => 1024.0 * 1024.0 * 1024.0,
+        "T" | "TIB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "KB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        other => {
+            return Err(format!(
+                "unknown unit {other:?}; known are K, M, G, T, KB, MB, GB, TB"
+            ));
+        }
+    };
+    let bytes = value * scale;
+    if !(1.0..1e18).contains(&bytes) {
+        return Err("too small or too large".to_owned());
+    }
+    Ok(bytes as u64)
+}
+
+/// Reads `90%` and `90`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("expected more than 0 and at most 100 %".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,6 +472,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_shares_have_units() {
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert_eq!(parse_bytes("1G"), Ok(1 << 30));
+        assert_eq!(parse_bytes("127.2GB"), Ok(127_200_000_000));
+        for bad in ["", "G", "0", "-1", "1x", "1e9", "nan", "9999999T"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_percent("90%"), Ok(90.0));
+        assert_eq!(parse_percent("0.5"), Ok(0.5));
+        for bad in ["", "%", "0", "101", "nan", "-1"] {
+            assert!(parse_percent(bad).is_err(), "{bad}");
+        }
+        assert_eq!("thermal".parse(), Ok(FailOn::Cause(Cause::Thermal)));
+        assert!("none".parse::<FailOn>().is_err());
     }
 
     #[test]

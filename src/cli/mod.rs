@@ -5,6 +5,7 @@ pub mod args;
 pub mod decode;
 pub mod exit;
 
+mod bench;
 mod decode_verb;
 mod info;
 mod list;
@@ -99,6 +100,7 @@ pub fn main() -> u8 {
         Command::Smart(args) => smart::run(&context, &args),
         Command::Decode(args) => decode_verb::run(&context, &args),
         Command::Raw(args) => raw::run(&context, &args),
+        Command::Bench(args) => bench::run(&context, &args),
         Command::Sim(command) => sim::run(&context, &command),
         Command::Setup(command) => setup::run(&command),
     };
