@@ -225,6 +225,26 @@ fn main() -> ExitCode {
                 figure["unit"].as_str().unwrap_or_default()
             );
         }
+        for flag in scenario["expected"]["verdict"]["flags"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let flag = flag.as_str().unwrap_or_default();
+            let told = ran
+                .iter()
+                .any(|r| r.run.notes.iter().any(|note| note.starts_with(flag)));
+            if told {
+                good += 1;
+            } else {
+                bad += 1;
+            }
+            println!(
+                "    {flag:<32} {:>33} {}",
+                "",
+                if told { "ok" } else { "MISSING" }
+            );
+        }
         let wanted = scenario["expected"]["verdict"]["cause"]
             .as_str()
             .unwrap_or_default();

@@ -59,7 +59,8 @@ pub fn inside<'s>(samples: &'s [Sample], phase: &Phase) -> Vec<&'s Sample> {
 struct Stall {
     middle_s: f64,
     length_s: f64,
-    low_mb_s: f64,
+    /// Of those that fill a second.
+    low_mb_s: Option<f64>,
 }
 
 impl Source<'_> {
@@ -79,6 +80,28 @@ impl Source<'_> {
             }
         }
         sum as f64
+    }
+
+    /// Bytes written before a fall. The second of the fall was partly fast: how far follows from the two levels.
+    fn written_until_fall(&self, event: &Event) -> f64 {
+        const MOST: usize = 3;
+        let mut bytes = self.bytes_until(Op::Write, event.onset_s);
+        let (Some(before), Some(after)) = (event.before_mb_s, event.after_mb_s) else {
+            return bytes;
+        };
+        if event.cause == Cause::Thermal || before <= after {
+            return bytes;
+        }
+        let from = self.samples.iter().filter(|s| s.t_s >= event.onset_s);
+        for sample in from.take(MOST).take_while(|s| s.op == Op::Write) {
+            let share = ((sample.mb_s - after) / (before - after)).clamp(0.0, 1.0);
+            bytes += share * before * 1e6;
+            // Noise of the fast level looks like a short slow part.
+            if share < 0.9 {
+                break;
+            }
+        }
+        bytes
     }
 
     /// Rates of an operation in seconds that lie in its phases as a whole.
@@ -132,7 +155,7 @@ impl Source<'_> {
             stalls.push(Stall {
                 middle_s,
                 length_s,
-                low_mb_s: low,
+                low_mb_s: (length > 1).then_some(low),
             });
             i += length;
         }
@@ -217,7 +240,7 @@ impl Figures {
         self.put("onset_temp_c", event.temp_c, "°C");
         self.put(
             "onset_written_bytes",
-            Some(s.bytes_until(Op::Write, onset) / 1e9),
+            Some(s.written_until_fall(event) / 1e9),
             "GB",
         );
         let read = s.bytes_until(Op::Read, onset);
@@ -262,7 +285,7 @@ impl Figures {
             .zip(stalls.iter().skip(1))
             .map(|(a, b)| b.middle_s - a.middle_s - (a.length_s + b.length_s) / 2.0)
             .collect();
-        let floor = stalls.iter().map(|s| s.low_mb_s).reduce(f64::max);
+        let floor = stalls.iter().filter_map(|s| s.low_mb_s).reduce(f64::max);
         self.put("stall_count", Some(stalls.len() as f64), "");
         self.put("stall_duration_s", median(&lengths), "s");
         self.put("stall_gap_s", median(&gaps), "s");
@@ -275,16 +298,6 @@ impl Figures {
         }
         let mut ops = Vec::new();
         for op in [Op::Write, Op::Read] {
-            let rates = s.rates(op, 0.0, f64::MAX);
-            let Some(middle) = median(&rates) else { continue };
-            ops.push(op);
-            let p5 = percentile(&rates, 0.05);
-            self.put(&format!("{}_median", op.word()), Some(middle), "MB/s");
-            self.put(
-                &format!("{}_consistency_p5_over_p50", op.word()),
-                p5.map(|p| p / middle),
-                "",
-            );
             let (bytes, seconds) = s
                 .phases
                 .iter()
@@ -299,6 +312,17 @@ impl Figures {
                 format!("seq_{}", op.word())
             };
             self.put(&name, whole, "MB/s");
+            let rates = s.rates(op, 0.0, f64::MAX);
+            // Less than a whole second has no more to tell.
+            let Some(middle) = median(&rates) else { continue };
+            ops.push(op);
+            let p5 = percentile(&rates, 0.05);
+            self.put(&format!("{}_median", op.word()), Some(middle), "MB/s");
+            self.put(
+                &format!("{}_consistency_p5_over_p50", op.word()),
+                p5.map(|p| p / middle),
+                "",
+            );
             if let (Op::Write, Some((first, second))) = (op, s.halves(op)) {
                 self.put("write_second_half_over_first", Some(second / first), "");
             }

@@ -124,6 +124,81 @@ pub fn judge(series: &Series) -> Verdict {
     }
 }
 
+/// The verdict on a run. Rows are requests of different kinds, whose rates differ by nature: each is judged on its own, and
+/// the most serious verdict counts.
+fn judge_rows(plan: &Plan, results: &[StageResult], series: &Series) -> Verdict {
+    /// With fewer requests a second the rate of a second is a matter of chance.
+    const ENOUGH_PER_S: f64 = 20.0;
+    if plan.stages.iter().all(|s| s.row.is_none()) {
+        return judge(series);
+    }
+    let mut spans: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for (stage, result) in plan.stages.iter().zip(results) {
+        if let (Some(key), Some(end)) = (&stage.row, result.end) {
+            let span = (result.start.as_secs_f64(), end.as_secs_f64());
+            let requests = result.bytes as f64 / stage.block_bytes.max(1) as f64;
+            if result.hang.is_none() && requests >= ENOUGH_PER_S * (span.1 - span.0) {
+                spans.entry(&key.row).or_default().push(span);
+            }
+        }
+    }
+    let of_row = |spans: Vec<(f64, f64)>| Series {
+        samples: series
+            .samples
+            .iter()
+            .filter(|s| {
+                spans
+                    .iter()
+                    .any(|(from, to)| s.t_s - 1.0 >= *from && s.t_s <= *to)
+            })
+            .cloned()
+            .collect(),
+        context: Context {
+            notices: Vec::new(),
+            ..series.context.clone()
+        },
+    };
+    spans
+        .into_values()
+        .map(|spans| judge(&of_row(spans)))
+        .min_by_key(|v| v.cause)
+        .unwrap_or_else(|| judge(&of_row(Vec::new())))
+}
+
+/// A hang needs no detector: it was waited for. It is an event of the link, and the headline unless there is a graver one.
+fn add_hangs(verdict: &mut Verdict, plan: &Plan, results: &[StageResult]) {
+    for (stage, result) in plan.stages.iter().zip(results) {
+        let Some((at, waited)) = result.hang else { continue };
+        let onset_s = at.saturating_sub(waited).as_secs_f64();
+        verdict.events.push(verdict::Event {
+            cause: Cause::Link,
+            kind: "hang".to_owned(),
+            onset_s,
+            end_s: Some(at.as_secs_f64()),
+            op: Some(stage.op),
+            before_mb_s: None,
+            after_mb_s: Some(0.0),
+            drop_pct: Some(100.0),
+            temp_c: None,
+            bytes: None,
+        });
+        verdict.evidence.push(verdict::Evidence {
+            feature: "hang".to_owned(),
+            value: format!("{}: no completion for {:.0} s", stage.name, waited.as_secs_f64()),
+            weight: 5.0,
+            speaks_for: Cause::Link,
+        });
+        if verdict.cause > Cause::Link {
+            verdict.cause = Cause::Link;
+            verdict.throttled = false;
+            verdict.confidence = 0.95;
+            verdict.onset_s = Some(onset_s);
+            verdict.detected_s = Some(at.as_secs_f64());
+        }
+    }
+    verdict.events.sort_by(|a, b| a.onset_s.total_cmp(&b.onset_s));
+}
+
 /// Runs a workload on `target`.
 ///
 /// # Errors
@@ -178,7 +253,8 @@ pub fn run(
         samples: std::mem::take(&mut driver.recorder.samples),
         context,
     };
-    let verdict = judge(&series);
+    let mut verdict = judge_rows(&plan, &driver.requests.results, &series);
+    add_hangs(&mut verdict, &plan, &driver.requests.results);
     let gave_up_s = driver
         .requests
         .results
@@ -435,7 +511,17 @@ fn notes(
         }
     }
     notes.extend(compressibility(row_figures));
+    notes.extend(random_write_collapse(row_figures));
     notes
+}
+
+/// Whether small random writes are so slow that the drive is no good for anything but copying.
+fn random_write_collapse(row_figures: &[(String, f64)]) -> Option<String> {
+    let of = |name: &str| row_figures.iter().find(|(n, _)| n == name).map(|(_, mb_s)| *mb_s);
+    let (random, sequential) = (of("rnd_write_4k_qd1")?, of("seq_write")?);
+    (random < 1.0 && random < sequential / 50.0).then(|| {
+        format!("random_write_collapse: 4 KiB random writes at {random:.3} MB/s, sequential ones at {sequential:.1}")
+    })
 }
 
 /// What the compressibility probe found out.

@@ -99,6 +99,8 @@ fn a_hang_is_a_row_and_the_run_goes_on() {
     assert_eq!(run.rows.len(), 8);
     assert_eq!(run.rows.iter().filter(|r| !r.figures.is_empty()).count(), 7);
     assert_eq!(run.figures["give_up_after_s"].value, 60.0);
+    assert_eq!(run.verdict.cause, Cause::Link);
+    assert_eq!(run.verdict.events[0].kind, "hang");
     assert_eq!(run.notices.len(), 1);
     assert!(run.notices[0].text.contains("512 requests in flight"));
     assert!(
