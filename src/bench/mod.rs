@@ -3,6 +3,7 @@
 //! Engine, sampler and detector are pure: whoever drives them feeds events and time.
 
 pub mod detect;
+pub mod engine;
 pub mod import;
 pub mod run;
 pub mod series;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::decode::Kind;
+use crate::bench::engine::{Content, Workload};
+use crate::bench::series::Op;
 use crate::bench::verdict::Cause;
 use crate::sim::serve::Address;
 
@@ -101,6 +103,8 @@ pub enum Command {
     Raw(RawArgs),
     /// Show a recorded run again: as a page, a picture, text or data; or two side by side
     Report(ReportArgs),
+    /// Measure rate and temperature under a workload, and tell why the rate falls (simulated drives only)
+    Bench(BenchArgs),
     /// Simulated drives
     #[command(subcommand)]
     Sim(SimCommand),
@@ -271,6 +275,95 @@ pub enum ReportFormat {
     Fio,
 }
 
+/// Options of `bench`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Workloads: seq (128 KiB, 32 deep, 60 s), seq-consistency (the same over 90 % of the medium), das (photos, videos \
+and a disc, each written and read back three times), mix (random 4 KiB, 70 % reads), cdm3, cdm8 and cdm8-nvme (the rows of \
+CrystalDiskMark), compressibility (whether zeros are written faster).\n\n\
+Sizes have K, M, G, T (1024) or KB, MB, GB, TB (1000). Exit codes: 1 what --fail-on names was found, or the drive got too hot; \
+130 interrupted, and what was measured is printed."
+)]
+pub struct BenchArgs {
+    /// The device: sim:PROFILE[,option=value...]
+    #[arg(value_name = "TARGET")]
+    pub target: String,
+    /// What to do
+    #[arg(long, value_name = "NAME", default_value = "seq")]
+    pub workload: Workload,
+    /// So many bytes (seq, seq-consistency)
+    #[arg(long, value_name = "N", value_parser = parse_bytes, group = "amount")]
+    pub bytes: Option<u64>,
+    /// So long (seq, seq-consistency)
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, group = "amount")]
+    pub duration: Option<Duration>,
+    /// So many percent of the medium (seq, seq-consistency)
+    #[arg(long, value_name = "P%", value_parser = parse_percent, group = "amount")]
+    pub fill: Option<f64>,
+    /// What seq and seq-consistency do
+    #[arg(long, value_name = "OP")]
+    pub op: Option<Direction>,
+    /// What is in the buffers: random, random-once, zero, mix:P, dedupe:P
+    #[arg(long, value_name = "KIND", default_value = "random")]
+    pub data: Content,
+    /// Starts the lists of random numbers
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Distance of temperature readings; without it, chosen by what a reading costs
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub temp_interval: Option<Duration>,
+    /// Stop at this temperature in °C; without it, at 80 or 2 below the drive's own limit
+    #[arg(long, value_name = "C")]
+    pub max_temp: Option<f64>,
+    /// Leave out the gaps between the sets of das
+    #[arg(long)]
+    pub no_gap: bool,
+    /// Write the run into this directory
+    #[arg(long, value_name = "DIR")]
+    pub report: Option<PathBuf>,
+    /// Exit 1 when this cause is found; may be given again (any, or a cause: thermal, slc_cache, ...)
+    #[arg(long, value_name = "CAUSE")]
+    pub fail_on: Vec<FailOn>,
+}
+
+/// Reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Direction {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+}
+
+impl From<Direction> for Op {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Read => Self::Read,
+            Direction::Write => Self::Write,
+        }
+    }
+}
+
+/// What `--fail-on` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// Any cause but none.
+    Any,
+    /// This one.
+    Cause(Cause),
+}
+
+impl std::str::FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "any" {
+            return Ok(Self::Any);
+        }
+        parse_cause(text).map(Self::Cause).map_err(|why| format!("{why}, any"))
+    }
+}
+
 /// Commands of `sim`.
 #[derive(Debug, Subcommand)]
 pub enum SimCommand {
@@ -436,6 +529,15 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Reads `90%` and `90`.
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.trim().parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("expected more than 0 and at most 100 %".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -444,6 +546,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_shares_have_units() {
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert_eq!(parse_bytes("1G"), Ok(1 << 30));
+        assert_eq!(parse_bytes("127.2GB"), Ok(127_200_000_000));
+        for bad in ["", "G", "0", "-1", "1x", "1e9", "nan", "9999999T"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_percent("90%"), Ok(90.0));
+        assert_eq!(parse_percent("0.5"), Ok(0.5));
+        for bad in ["", "%", "0", "101", "nan", "-1"] {
+            assert!(parse_percent(bad).is_err(), "{bad}");
+        }
+        assert_eq!("thermal".parse(), Ok(FailOn::Cause(Cause::Thermal)));
+        assert!("none".parse::<FailOn>().is_err());
     }
 
     #[test]

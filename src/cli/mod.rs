@@ -6,6 +6,7 @@ pub mod decode;
 pub mod exit;
 
 mod analyze;
+mod bench;
 mod decode_verb;
 mod info;
 mod list;
@@ -103,6 +104,7 @@ pub fn main() -> u8 {
         Command::Analyze(args) => analyze::run(&context, &args),
         Command::Raw(args) => raw::run(&context, &args),
         Command::Report(args) => report::run(&context, &args),
+        Command::Bench(args) => bench::run(&context, &args),
         Command::Sim(command) => sim::run(&context, &command),
         Command::Setup(command) => setup::run(&command),
     };

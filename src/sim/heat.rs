@@ -1,23 +1,18 @@
-//! Heat, throttling and speed: a two-node thermal model on the virtual clock.
+//! Heat and throttling: a two-node thermal model on the virtual clock.
 //!
 //! Controller and NAND form one node, the case the other, the sensor lags behind the first. Between changes of power the
-//! three equations are linear, so a step of any length is solved exactly; only transfers are cut into steps of at most
-//! 0.1 s, because the throttle level may change in the middle of one.
+//! three equations are linear, so a step of any length is solved exactly.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::rng::Rng;
-
-/// The longest step inside a transfer.
-const TRANSFER_STEP_S: f64 = 0.1;
-
 /// Sensor updates that are followed one by one in a rest before the model jumps to the last one.
 const FOLLOWED_UPDATES: u32 = 16;
 
 /// Which way data goes, for rates, caps and heat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Op {
     Read,
     Write,
@@ -53,18 +48,6 @@ pub struct ThrottleLevel {
     pub t_off_c: f64,
     pub write_mb_s: f64,
     pub read_mb_s: f64,
-}
-
-/// How the rate scatters from second to second.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Noise {
-    pub sigma: f64,
-    pub ar1: f64,
-    #[serde(default)]
-    pub dip_prob: f64,
-    #[serde(default)]
-    pub dip_range: Option<(f64, f64)>,
 }
 
 /// What the heat model needs to know.
@@ -140,6 +123,11 @@ impl Heat {
         })
     }
 
+    /// Changes the air's temperature.
+    pub fn set_ambient(&mut self, celsius: f64) {
+        self.ambient_c = celsius;
+    }
+
     /// Power at rest, in W.
     pub fn idle_w(&self) -> f64 {
         self.thermal.idle_w
@@ -151,7 +139,7 @@ impl Heat {
     }
 
     /// Power while moving data at `bytes_per_s`, in W.
-    fn transfer_w(&self, op: Op, bytes_per_s: f64) -> f64 {
+    pub fn transfer_w(&self, op: Op, bytes_per_s: f64) -> f64 {
         let j_per_gb = match op {
             Op::Read => self.thermal.read_j_per_gb,
             Op::Write => self.thermal.write_j_per_gb,
@@ -249,124 +237,12 @@ fn boundary_after(at: Duration, period: Duration) -> Duration {
     boundary_at_or_before(at, period).saturating_add(period)
 }
 
-/// Rates of the medium and of the link.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rates {
-    pub read_mb_s: f64,
-    pub write_mb_s: f64,
-    pub link_mb_s: f64,
-    /// Added to each transfer that does not continue the one before it.
-    pub random_us: f64,
-}
-
-/// How long transfers take, and what they do to the temperature.
-#[derive(Debug, Clone)]
-pub struct Speed {
-    rates: Rates,
-    noise: Option<Noise>,
-    rng: Rng,
-    wander: f64,
-    factor: f64,
-    second: Option<u64>,
-    /// Absent where there is no thermal model.
-    pub heat: Option<Heat>,
-    age: Duration,
-}
-
-impl Speed {
-    /// A drive at rest.
-    pub fn new(rates: Rates, noise: Option<Noise>, rng: Rng, heat: Option<Heat>) -> Self {
-        Self {
-            rates,
-            noise,
-            rng,
-            wander: 0.0,
-            factor: 1.0,
-            second: None,
-            heat,
-            age: Duration::ZERO,
-        }
-    }
-
-    /// Changes the air's temperature in °C; false where there is no thermal model.
-    pub fn set_ambient(&mut self, celsius: f64) -> bool {
-        if let Some(heat) = &mut self.heat {
-            heat.ambient_c = celsius;
-        }
-        self.heat.is_some()
-    }
-
-    /// Lets time pass without a transfer.
-    pub fn rest(&mut self, how_long: Duration, asleep: bool) {
-        self.age = self.age.saturating_add(how_long);
-        if let Some(heat) = &mut self.heat {
-            let power = if asleep { heat.standby_w() } else { heat.idle_w() };
-            heat.step(how_long, power);
-        }
-    }
-
-    /// Moves data; returns how long that takes.
-    pub fn transfer(&mut self, op: Op, bytes: u64, sequential: bool) -> Duration {
-        let before = self.age;
-        if !sequential {
-            self.rest(
-                Duration::from_secs_f64(self.rates.random_us.clamp(0.0, 1e9) / 1e6),
-                false,
-            );
-        }
-        let mut left = bytes as f64;
-        while left >= 0.5 {
-            let rate = self.rate_bytes_per_s(op);
-            let dt = (left / rate).min(TRANSFER_STEP_S);
-            left -= rate * dt;
-            let step = Duration::from_secs_f64(dt).max(Duration::from_nanos(1));
-            self.age = self.age.saturating_add(step);
-            if let Some(heat) = &mut self.heat {
-                let power = heat.transfer_w(op, rate);
-                heat.step(step, power);
-            }
-        }
-        self.age.saturating_sub(before)
-    }
-
-    fn rate_bytes_per_s(&mut self, op: Op) -> f64 {
-        let media = match op {
-            Op::Read => self.rates.read_mb_s,
-            Op::Write => self.rates.write_mb_s,
-        };
-        let cap = self
-            .heat
-            .as_ref()
-            .and_then(|h| h.cap_mb_s(op))
-            .unwrap_or(f64::MAX);
-        let rate = media.min(cap).min(self.rates.link_mb_s) * self.noise_factor();
-        (rate * 1e6).max(1000.0)
-    }
-
-    /// `exp(sigma n - sigma^2 / 2)` with an autoregressive `n`, drawn once per second, and now and then a dip.
-    fn noise_factor(&mut self) -> f64 {
-        let Some(noise) = &self.noise else { return 1.0 };
-        let second = self.age.as_secs();
-        if self.second != Some(second) {
-            self.second = Some(second);
-            self.wander =
-                noise.ar1 * self.wander + (1.0 - noise.ar1 * noise.ar1).max(0.0).sqrt() * self.rng.normal();
-            self.factor = (noise.sigma * self.wander - noise.sigma * noise.sigma / 2.0).exp();
-            if self.rng.unit() < noise.dip_prob
-                && let Some((low, high)) = noise.dip_range
-            {
-                self.factor *= low + (high - low) * self.rng.unit();
-            }
-        }
-        self.factor
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::indexing_slicing)]
 mod tests {
     use super::*;
+    use crate::sim::rng::Rng;
+    use crate::sim::speed::{Noise, Rates, Setup, Speed};
 
     fn thermal(idle_w: f64, active_w: f64, j_per_gb: (f64, f64), r_case: f64, c: (f64, f64)) -> Thermal {
         Thermal {
@@ -480,8 +356,7 @@ mod tests {
                 dip_range: Some((0.55, 0.85)),
             };
             let speed = Speed::new(
-                rates,
-                Some(noise),
+                Setup::plain(rates, Some(noise)),
                 Rng::from_seed(seed),
                 Some(heat(ventura(), levels)),
             );
@@ -514,7 +389,11 @@ mod tests {
             random_us: 60.0,
         };
         let thermal = thermal(0.5, 0.95, (13.0, 6.0), 14.8, (2.0, 26.0));
-        let speed = Speed::new(rates, None, Rng::from_seed(1), Some(heat(thermal, levels)));
+        let speed = Speed::new(
+            Setup::plain(rates, None),
+            Rng::from_seed(1),
+            Some(heat(thermal, levels)),
+        );
         let run = suite(speed);
         near("onset written GB", run.onset_written_gb.unwrap(), 18.0, 3.0);
         near("onset read GB", run.onset_read_gb, 16.0, 2.0);

@@ -19,6 +19,7 @@ mod profiles;
 mod rng;
 pub mod serve;
 mod spec;
+mod speed;
 pub mod usb;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use serde::{Serialize, Serializer};
 use self::bridge::{Answer, Bridge, Fate, Inner, Mishap, Want};
 use self::buf::{byte, put8};
 use self::profiles::{EmptyDataIn, Profile, SenseCap, Unknown, UsbProfile};
+pub use self::speed::Load;
 use crate::sys::NodeFacts;
 use crate::time::{Clock, VirtualClock};
 
@@ -105,6 +107,8 @@ pub struct Target {
     log: Vec<LogEntry>,
     log_dropped: u64,
     log_sink: live::LogSink,
+    /// Stands for data that nobody looks at.
+    blank: Vec<u8>,
     long_sense: bool,
 }
 
@@ -180,6 +184,7 @@ impl Target {
             log: Vec::new(),
             log_dropped: 0,
             log_sink: live::LogSink::default(),
+            blank: Vec::new(),
         })
     }
 
@@ -325,6 +330,35 @@ impl Target {
         let reply = self.command(cdb, &vec![0; out_len_bytes], 0, timeout);
         self.bridge.hold_nothing(false);
         reply
+    }
+
+    /// Tells what only the host knows of the reads and writes that follow.
+    pub fn announce(&mut self, load: Load) {
+        self.bridge.speed_mut().load = load;
+    }
+
+    /// Runs a READ or WRITE whose bytes nobody looks at: `out_len_bytes` are written as by [`Target::write_made_up`], and a
+    /// read brings none. That makes a run of hundreds of gigabytes a matter of seconds.
+    pub fn command_unseen(&mut self, cdb: &[u8], out_len_bytes: usize, timeout: Duration) -> Reply {
+        let mut blank = std::mem::take(&mut self.blank);
+        if blank.len() < out_len_bytes {
+            blank.resize(out_len_bytes, 0);
+        }
+        self.bridge.look_away(true);
+        let reply = self.command(cdb, blank.get(..out_len_bytes).unwrap_or_default(), 0, timeout);
+        self.bridge.look_away(false);
+        self.blank = blank;
+        reply
+    }
+
+    /// What a meter in the cable has counted since power-on, in J; `None` where the profile has no model of the power.
+    pub fn energy_joules(&self) -> Option<f64> {
+        self.bridge.speed().energy_j()
+    }
+
+    /// Brings what is behind the bridge to the present of the clock, which others may have moved.
+    pub fn catch_up(&mut self) {
+        self.bridge.catch_up(self.clock.now());
     }
 
     /// Cuts the power of bridge and drive and gives it back; the virtual clock moves by what it takes until both are up.

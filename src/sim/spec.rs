@@ -64,6 +64,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "good, failing (SMART status bad) or worn (endurance used up)",
     ),
     (
+        "link",
+        "what it hangs on: usb2, usb3, usb10g, usb20g, or a link that the profile knows",
+    ),
+    (
         "log_temperature",
         "1: the bridge has LOG SENSE page 0Dh, temperature",
     ),
@@ -392,6 +396,7 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                 ],
             )?;
         }
+        "link" => link(profile, value)?,
         "log_temperature" => {
             profile.bridge.log_temperature = word(key, value, &[("0", false), ("1", true)])?;
         }
@@ -541,6 +546,31 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
             });
         }
     }
+    Ok(())
+}
+
+/// Links that every profile knows: ceiling in MB/s, and what enumeration tells in Mbit/s.
+const LINKS: &[(&str, (f64, u32))] = &[
+    ("usb2", (35.5, 480)),
+    ("usb3", (440.0, 5000)),
+    ("usb10g", (850.0, 10_000)),
+    ("usb20g", (2000.0, 20_000)),
+];
+
+/// Puts it on another link.
+fn link(profile: &mut Profile, value: &str) -> Result<(), SpecError> {
+    let medium = &mut profile.medium;
+    if let Some(own) = medium.links.get(value) {
+        medium.rates.link_mb_s = own.cap_mb_s;
+        profile.usb.speed_mbit_s = own.speed_mbit_s;
+        if let Some(random) = &mut medium.random {
+            random.cmd_us = own.cmd_us;
+        }
+        return Ok(());
+    }
+    let (cap_mb_s, speed_mbit_s) = word("link", value, LINKS)?;
+    medium.rates.link_mb_s = cap_mb_s;
+    profile.usb.speed_mbit_s = speed_mbit_s;
     Ok(())
 }
 

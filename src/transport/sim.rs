@@ -1,5 +1,6 @@
 //! The simulator as a transport.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Command, Completion, Data, Finished, Limits, Recovery, Status, Tag, Transport, TransportError};
@@ -31,6 +32,19 @@ impl SimTransport {
     /// The target itself: its command log, its wake counter.
     pub fn target(&self) -> &Target {
         &self.target
+    }
+
+    /// The target itself, to tell it of the load or to send it commands whose data nobody looks at.
+    pub fn target_mut(&mut self) -> &mut Target {
+        &mut self.target
+    }
+
+    /// The same target for several holders, as several open handles of one device.
+    pub fn shared(self) -> SharedSim {
+        SharedSim {
+            device: self.device.clone(),
+            inner: Arc::new(Mutex::new(self)),
+        }
     }
 
     /// What a kernel would know of this target.
@@ -114,6 +128,50 @@ impl Transport for SimTransport {
 
     fn recover(&mut self, _how: Recovery) -> Result<(), TransportError> {
         Ok(())
+    }
+}
+
+/// One of several handles on a simulated target.
+#[derive(Debug, Clone)]
+pub struct SharedSim {
+    device: String,
+    inner: Arc<Mutex<SimTransport>>,
+}
+
+impl SharedSim {
+    /// Works with the transport itself; other handles wait meanwhile.
+    pub fn with<R>(&self, work: impl FnOnce(&mut SimTransport) -> R) -> R {
+        work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Transport for SharedSim {
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    fn clock(&self) -> SharedClock {
+        self.with(|sim| sim.clock())
+    }
+
+    fn limits(&self) -> Limits {
+        self.with(|sim| sim.limits())
+    }
+
+    fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
+        self.with(|sim| sim.submit(command))
+    }
+
+    fn reap(&mut self, wait: Duration) -> Result<Option<(Tag, Completion)>, TransportError> {
+        self.with(|sim| sim.reap(wait))
+    }
+
+    fn cancel(&mut self, tag: Tag) -> Result<(), TransportError> {
+        self.with(|sim| sim.cancel(tag))
+    }
+
+    fn recover(&mut self, how: Recovery) -> Result<(), TransportError> {
+        self.with(|sim| sim.recover(how))
     }
 }
 

@@ -19,7 +19,7 @@ enum Way {
 }
 
 /// First block, number of blocks, and the byte of the CDB where the number stands.
-fn block_extent(cdb: &[u8]) -> (u64, u64, u8) {
+pub(super) fn extent(cdb: &[u8]) -> (u64, u64, u8) {
     let narrow = || u64::from(be32(cdb, 2).unwrap_or_default());
     match byte(cdb, 0) {
         0x08 | 0x0a => {
@@ -53,7 +53,7 @@ impl Bridge {
     /// READ and WRITE with 6, 10, 12 and 16 bytes.
     pub(super) fn read_write(&mut self, cdb: &[u8], data_out: &[u8]) -> Answer {
         let opcode = byte(cdb, 0);
-        let (first, count, count_at) = block_extent(cdb);
+        let (first, count, count_at) = extent(cdb);
         if first.checked_add(count).is_none_or(|end| end > self.sectors()) {
             return Answer::check(Code::LBA_OUT_OF_RANGE);
         }
@@ -85,7 +85,7 @@ impl Bridge {
 
     /// VERIFY(10) and (16), with or without a comparison.
     pub(super) fn verify(&mut self, cdb: &[u8], data_out: &[u8]) -> Answer {
-        let (first, count, count_at) = block_extent(cdb);
+        let (first, count, count_at) = extent(cdb);
         let compare = match byte(cdb, 1) >> 1 & 0x03 {
             0 => false,
             1 => true,

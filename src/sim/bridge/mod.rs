@@ -12,9 +12,11 @@ use super::SpecError;
 use super::buf::{byte, put8};
 use super::drive::transfer::Flash;
 use super::drive::{AtaDrive, Registers, speed_model};
+use super::heat::Op;
 use super::media::{Media, WriteFault};
-use super::profiles::{BridgeProfile, Profile, Unknown};
+use super::profiles::{BridgeProfile, HangProfile, Profile, Unknown};
 use super::spec::{Fault, Options, Trouble};
+use super::speed::Speed;
 use crate::wire::{be16, be32};
 
 /// What `fault=late` adds: more than the patience of any usual time-out.
@@ -137,6 +139,10 @@ pub struct Bridge {
     trouble: Trouble,
     /// The fault that strikes the present command.
     struck: Option<Fault>,
+    /// What it hangs on, since when that has come, and where the next request would continue the last.
+    hang: Option<HangProfile>,
+    hang_since: Option<Duration>,
+    next_block: u64,
     /// A vendor command has come, and the next read will end it.
     doomed: bool,
     last: Option<(Registers, bool)>,
@@ -178,6 +184,9 @@ impl Bridge {
             inner,
             trouble: options.trouble,
             struck: None,
+            hang: profile.medium.hang,
+            hang_since: None,
+            next_block: 0,
             doomed: false,
             last: None,
             stopped: false,
@@ -227,6 +236,51 @@ impl Bridge {
             Inner::Ata(drive) => drive.medium_mut().hold_nothing(yes),
             Inner::Flash(flash) => flash.medium.hold_nothing(yes),
         }
+    }
+
+    /// From now on nobody looks at what is read or written.
+    pub fn look_away(&mut self, yes: bool) {
+        self.hold_nothing(yes);
+        self.medium_mut().show_nothing(yes);
+    }
+
+    /// The speed model of what is behind it.
+    pub fn speed(&self) -> &Speed {
+        match &self.inner {
+            Inner::Ata(drive) => drive.speed(),
+            Inner::Flash(flash) => flash.speed(),
+        }
+    }
+
+    /// The speed model, to tell it of the load.
+    pub fn speed_mut(&mut self) -> &mut Speed {
+        match &mut self.inner {
+            Inner::Ata(drive) => drive.speed_mut(),
+            Inner::Flash(flash) => flash.speed_mut(),
+        }
+    }
+
+    /// Whether the firmware is lost in this request.
+    fn is_lost(&mut self, cdb: &[u8], now: Duration) -> bool {
+        let Some(hang) = self.hang else { return false };
+        let op = match byte(cdb, 0) {
+            0x28 | 0x88 => Op::Read,
+            0x2a | 0x8a => Op::Write,
+            _ => return false,
+        };
+        let (first, count, _) = block::extent(cdb);
+        let random = first != std::mem::replace(&mut self.next_block, first.saturating_add(count));
+        if op != hang.op || !random || self.speed().load.in_flight < hang.in_flight {
+            self.hang_since = None;
+            return false;
+        }
+        let since = *self.hang_since.get_or_insert(now);
+        let lost = now.saturating_sub(since).as_secs_f64() >= hang.after_s;
+        if lost {
+            // The reset that follows brings it back.
+            self.hang_since = None;
+        }
+        lost
     }
 
     /// What is behind it.
@@ -372,6 +426,9 @@ impl Bridge {
         self.catch_up(now);
         if self.gone {
             return (Answer::without(Fate::Gone), Duration::ZERO);
+        }
+        if self.is_lost(cdb, now) {
+            return (Answer::without(Fate::NoAnswer), Duration::ZERO);
         }
         let before = self.now();
         let mut answer = self.struck_or_done(cdb, data_out, room);

@@ -20,11 +20,12 @@ use self::power::{Mode, Power};
 use self::sct::Sct;
 use self::selftest::Offline;
 use self::smart::Smart;
-use super::heat::{Heat, HeatSetup, Speed};
+use super::heat::{Heat, HeatSetup};
 use super::media::Media;
 use super::profiles::{DriveProfile, Profile};
 use super::rng::Rng;
 use super::spec::{Fault, Health, Options};
+use super::speed::{Setup, Speed};
 
 /// Device ready, seek complete.
 const READY: u8 = 0x50;
@@ -157,7 +158,18 @@ pub fn speed_model(profile: &Profile, options: &Options) -> Speed {
             start_w,
         })
     });
-    Speed::new(profile.medium.rates, profile.noise.clone(), rng, heat)
+    let medium = &profile.medium;
+    let setup = Setup {
+        rates: medium.rates,
+        files_mb_s: medium.files_mb_s,
+        compress_gain: medium.compress_gain,
+        cache: medium.cache.clone(),
+        stalls: medium.stalls.clone(),
+        random: medium.random.clone(),
+        noise: profile.noise.clone(),
+        link_w: medium.link_w,
+    };
+    Speed::new(setup, rng, heat)
 }
 
 impl AtaDrive {
@@ -293,6 +305,16 @@ impl AtaDrive {
     /// Changes the air around it, in °C; false without a thermal model.
     pub fn set_ambient(&mut self, celsius: f64) -> bool {
         self.speed.set_ambient(celsius)
+    }
+
+    /// Its speed model.
+    pub fn speed(&self) -> &Speed {
+        &self.speed
+    }
+
+    /// Its speed model, to tell it of the load.
+    pub fn speed_mut(&mut self) -> &mut Speed {
+        &mut self.speed
     }
 
     /// Changes how the drive fares.

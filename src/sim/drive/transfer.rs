@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{ABRT, AtaDrive, IDNF, Outcome, Taskfile, UNC, abort, done, fail, put_lba};
 use crate::sim::heat::Op;
 use crate::sim::media::{Media, MediumError};
+use crate::sim::speed::Speed;
 use crate::wire::{le16, le48};
 
 /// What a command does to the sectors that it names.
@@ -206,14 +207,14 @@ impl AtaDrive {
 #[derive(Debug)]
 pub struct Flash {
     pub medium: Media,
-    speed: crate::sim::heat::Speed,
+    speed: Speed,
     next_lba: u64,
     now: Duration,
 }
 
 impl Flash {
     /// An empty stick.
-    pub fn new(medium: Media, speed: crate::sim::heat::Speed) -> Self {
+    pub fn new(medium: Media, speed: Speed) -> Self {
         Self {
             medium,
             speed,
@@ -231,6 +232,16 @@ impl Flash {
     /// Changes the air's temperature in °C; false without a thermal model.
     pub fn set_ambient(&mut self, celsius: f64) -> bool {
         self.speed.set_ambient(celsius)
+    }
+
+    /// Its speed model.
+    pub fn speed(&self) -> &Speed {
+        &self.speed
+    }
+
+    /// Its speed model, to tell it of the load.
+    pub fn speed_mut(&mut self) -> &mut Speed {
+        &mut self.speed
     }
 
     /// The stick's clock.

@@ -74,6 +74,7 @@ pub struct Media {
     /// Sectors that were marked as unreadable; a write makes them whole.
     marked: Ranges,
     hold_nothing: bool,
+    show_nothing: bool,
     seed: u64,
     made_up: u64,
 }
@@ -96,6 +97,7 @@ impl Media {
             bad,
             marked: Ranges::default(),
             hold_nothing: false,
+            show_nothing: false,
             seed: setup.seed,
             made_up: 0,
         }
@@ -147,10 +149,18 @@ impl Media {
         self.hold_nothing = yes;
     }
 
+    /// From now on reads bring no bytes.
+    pub fn show_nothing(&mut self, yes: bool) {
+        self.show_nothing = yes;
+    }
+
     /// Reads whole sectors.
     pub fn read(&self, first: u64, count: u64) -> Result<Vec<u8>, MediumError> {
         if let Some(lba) = self.first_unreadable(first, count) {
             return Err(MediumError::Unreadable(lba));
+        }
+        if self.show_nothing {
+            return Ok(Vec::new());
         }
         let len = count.saturating_mul(self.sector_bytes);
         let mut out = vec![0; usize::try_from(len).unwrap_or_default()];

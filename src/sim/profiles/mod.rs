@@ -1,9 +1,12 @@
 //! Built-in profiles: one JSON document per simulated device, one per bridge.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::SpecError;
-use super::heat::{Noise, Rates, Thermal, ThrottleLevel};
+use super::heat::{Op, Thermal, ThrottleLevel};
+use super::speed::{Both, Cache, Noise, Random, Rates, Stalls};
 
 /// Bridges, in the order of their names.
 const BRIDGES: &[(&str, &str)] = &[
@@ -26,14 +29,68 @@ const USUAL_DRIVE: &str = "ssd";
 /// The documents, in the order of their names. Each names the bridge that its drive is behind, and may change what that says.
 const EMBEDDED: &[(&str, &str)] = &[
     ("asm1051-usb2", include_str!("asm1051-usb2.json")),
+    ("brandx-240gb", include_str!("brandx-240gb.json")),
+    ("corsair-16gb-usb3", include_str!("corsair-16gb-usb3.json")),
+    (
+        "corsair-voyager-gt-128gb",
+        include_str!("corsair-voyager-gt-128gb.json"),
+    ),
+    (
+        "corsair-voyager-gtx-256gb",
+        include_str!("corsair-voyager-gtx-256gb.json"),
+    ),
+    (
+        "crucial-mx500-mirror-xfs",
+        include_str!("crucial-mx500-mirror-xfs.json"),
+    ),
     ("hdd", include_str!("hdd.json")),
     ("hdd-4kn", include_str!("hdd-4kn.json")),
+    (
+        "kingston-v100-64gb-sata2",
+        include_str!("kingston-v100-64gb-sata2.json"),
+    ),
+    (
+        "lacie-rugged-tb-500gb",
+        include_str!("lacie-rugged-tb-500gb.json"),
+    ),
+    ("mushkin-atom-64gb", include_str!("mushkin-atom-64gb.json")),
     (
         "mushkin-ventura-ultra-120gb",
         include_str!("mushkin-ventura-ultra-120gb.json"),
     ),
+    ("pny-128gb-usb31", include_str!("pny-128gb-usb31.json")),
+    (
+        "samsung-970evoplus-x1-mirror-xfs",
+        include_str!("samsung-970evoplus-x1-mirror-xfs.json"),
+    ),
+    (
+        "sandisk-extreme-pro-v2-2tb-gen2x2",
+        include_str!("sandisk-extreme-pro-v2-2tb-gen2x2.json"),
+    ),
     ("ssd", include_str!("ssd.json")),
     ("stick", include_str!("stick.json")),
+    ("supertech-8gb-usb3", include_str!("supertech-8gb-usb3.json")),
+    (
+        "usb-20g-lockup-rnd4k-q32t16",
+        include_str!("usb-20g-lockup-rnd4k-q32t16.json"),
+    ),
+    (
+        "velociraptor-mirror-xfs",
+        include_str!("velociraptor-mirror-xfs.json"),
+    ),
+    (
+        "wd-black-p50-1tb-egfx",
+        include_str!("wd-black-p50-1tb-egfx.json"),
+    ),
+    (
+        "wd-black-p50-1tb-gen2",
+        include_str!("wd-black-p50-1tb-gen2.json"),
+    ),
+    (
+        "wd-black-p50-1tb-gen2x2",
+        include_str!("wd-black-p50-1tb-gen2x2.json"),
+    ),
+    ("zfs-tank-4x3tb", include_str!("zfs-tank-4x3tb.json")),
 ];
 
 /// One simulated device, as its document says.
@@ -253,6 +310,48 @@ pub struct MediumProfile {
     pub logical_sector_bytes: u32,
     pub physical_sector_bytes: u32,
     pub rates: Rates,
+    /// Rates where a host copies files, small ones among them; `rates` where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_mb_s: Option<Both>,
+    /// What the rate is multiplied by when all data compresses to nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compress_gain: Option<Both>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalls>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Random>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hang: Option<HangProfile>,
+    /// Links that it was measured on, for `link=`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, LinkProfile>,
+    /// Power of the link's other end, which a meter sees too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub link_w: f64,
+}
+
+/// Random requests of this kind with so many in flight are never answered, once they have come for so long.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HangProfile {
+    pub op: Op,
+    pub in_flight: u32,
+    pub after_s: f64,
+}
+
+/// What a link changes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkProfile {
+    pub cap_mb_s: f64,
+    pub cmd_us: f64,
+    pub speed_mbit_s: u32,
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// TRIM claims.

@@ -1,0 +1,214 @@
+//! Whole runs on simulated devices.
+
+use std::time::Duration;
+
+use super::*;
+use crate::bench::run::Ending;
+
+fn options(workload: Workload) -> Options {
+    Options {
+        workload,
+        ..Options::default()
+    }
+}
+
+fn ran(target: &str, options: &Options) -> Run {
+    run(target, options, &OpenOptions::default(), &mut Unwatched)
+        .unwrap_or_else(|e| panic!("{target}: {e}"))
+        .run
+}
+
+fn short() -> Options {
+    Options {
+        amount: Some(Amount::For(Duration::from_secs(20))),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn the_same_run_is_the_same_byte_for_byte() {
+    for (target, options) in [
+        ("sim:mushkin-ventura-ultra-120gb", options(Workload::Das)),
+        ("sim:corsair-voyager-gt-128gb", options(Workload::Mix)),
+        ("sim:ssd", short()),
+    ] {
+        let document = || serde_json::to_string(&ran(target, &options)).unwrap();
+        assert!(document() == document(), "{target}");
+    }
+    let other = Options { seed: 2, ..short() };
+    assert_eq!(
+        ran("sim:ssd", &other).samples,
+        ran("sim:ssd", &short()).samples,
+        "a sequential run has nothing to draw"
+    );
+}
+
+#[test]
+fn samples_are_seconds_whose_bytes_add_up() {
+    let run = ran("sim:ssd", &short());
+    assert_eq!(run.ending, Ending::Complete);
+    let mut cumulative = 0;
+    let mut before = 0.0;
+    for sample in &run.samples {
+        let bytes = sample.cumulative_bytes - cumulative;
+        let seconds = sample.t_s - before;
+        assert!((bytes as f64 / seconds / 1e6 - sample.mb_s).abs() < 0.01);
+        (cumulative, before) = (sample.cumulative_bytes, sample.t_s);
+    }
+    let moved: u64 = run.phases.iter().map(|p| p.bytes).sum();
+    assert_eq!(cumulative, moved);
+    let whole = run.samples.iter().filter(|s| s.t_s.fract() == 0.0).count();
+    assert!(whole + 1 >= run.samples.len(), "only the last may be short");
+    // One reading a second, and one at each end of each phase.
+    assert!(run.samples.iter().all(|s| s.temp_c.is_some()));
+    assert_eq!(run.sampler.interval_s, Some(1.0));
+    assert_eq!(run.sampler.source.as_deref(), Some("sct_status"));
+    assert!(run.samples.iter().all(|s| s.power_w.is_some()));
+    assert!(
+        run.engine.reached_depth.is_some_and(|d| d > 24.0),
+        "{:?}",
+        run.engine
+    );
+    assert!(run.device.simulated && run.device.serial.is_some());
+}
+
+#[test]
+fn readings_go_to_the_drive_and_cost_time() {
+    let with = |interval| {
+        let options = Options {
+            temp_interval: Some(Duration::from_secs(interval)),
+            ..short()
+        };
+        ran("sim:ssd", &options).sampler.readings
+    };
+    assert!((20..=26).contains(&with(1)));
+    assert!((3..=8).contains(&with(10)));
+}
+
+#[test]
+fn a_hang_is_a_row_and_the_run_goes_on() {
+    let run = ran("sim:usb-20g-lockup-rnd4k-q32t16", &options(Workload::Cdm8Nvme));
+    assert_eq!(run.ending, Ending::Complete);
+    let hung: Vec<&str> = run
+        .rows
+        .iter()
+        .filter(|r| r.hang)
+        .map(|r| r.name.as_str())
+        .collect();
+    assert_eq!(hung, ["RND4K Q32T16, read"]);
+    assert_eq!(run.rows.len(), 8);
+    assert_eq!(run.rows.iter().filter(|r| !r.figures.is_empty()).count(), 7);
+    assert_eq!(run.figures["give_up_after_s"].value, 60.0);
+    assert_eq!(run.verdict.cause, Cause::Link);
+    assert_eq!(run.verdict.events[0].kind, "hang");
+    assert_eq!(run.notices.len(), 1);
+    assert!(run.notices[0].text.contains("512 requests in flight"));
+    assert!(
+        run.samples.iter().filter(|s| s.mb_s == 0.0).count() >= 59,
+        "the silence is in the series"
+    );
+    assert!(run.notes.iter().any(|n| n.starts_with("no temperature")));
+}
+
+#[test]
+fn a_device_without_an_answer_or_gone_ends_the_run() {
+    let silent = ran("sim:ssd,fault=timeout,fault_on=write", &short());
+    assert_eq!(silent.ending, Ending::Complete);
+    assert_eq!(silent.notices.len(), 1);
+    let gone = ran("sim:ssd,fault=gone,fault_on=write,fault_after=1000", &short());
+    assert_eq!(gone.ending, Ending::Lost);
+    assert!(gone.engine.requests >= 1000);
+    let errors = ran("sim:ssd,capacity=937703088,bad=0+1000", &{
+        let mut options = short();
+        options.op = Some(Op::Read);
+        options
+    });
+    assert!(errors.engine.errors > 0);
+}
+
+#[test]
+fn a_run_that_is_too_hot_or_unwanted_ends_early() {
+    let mut options = options(Workload::Das);
+    options.max_temp_c = Some(40.0);
+    let run = ran("sim:mushkin-ventura-ultra-120gb", &options);
+    assert_eq!(run.ending, Ending::TooHot);
+    let last = run.samples.last().unwrap();
+    assert!(last.temp_c.is_some_and(|c| c >= 40.0) && last.t_s < 400.0);
+
+    struct Impatient(usize);
+    impl Watch for Impatient {
+        fn sample(&mut self, samples: &[Sample]) {
+            self.0 = samples.len();
+        }
+        fn stop(&mut self) -> bool {
+            self.0 >= 5
+        }
+    }
+    let outcome = super::run("sim:ssd", &short(), &OpenOptions::default(), &mut Impatient(0)).unwrap();
+    assert_eq!(outcome.run.ending, Ending::Aborted);
+    let end = outcome.run.samples.last().unwrap().t_s;
+    assert!((5.0..5.1).contains(&end), "{end}");
+    assert_eq!(outcome.run.phases.len(), 1);
+}
+
+#[test]
+fn the_sampler_gives_up_and_the_transfer_goes_on() {
+    // IDENTIFY, the readings before the run, and some more; then no pass-through answers any more.
+    let run = ran(
+        "sim:ssd,fault=short,fault_on=pass-through,fault_after=12",
+        &short(),
+    );
+    assert_eq!(run.ending, Ending::Complete);
+    assert!(run.sampler.retired_s.is_some(), "{:?}", run.sampler);
+    assert!(run.samples.iter().any(|s| s.temp_c.is_some()));
+    assert!(run.samples.last().unwrap().temp_c.is_none());
+    assert!(run.notes.iter().any(|n| n.starts_with("temp: gave up at t=")));
+    assert!(run.samples.iter().filter(|s| s.op == Op::Write).count() >= 20);
+}
+
+#[test]
+fn compression_is_found_where_there_is_some() {
+    let says = |target: &str| {
+        let run = ran(target, &options(Workload::Compressibility));
+        let note = run.notes.iter().find(|n| n.starts_with("compressing controller"));
+        note.cloned().unwrap_or_default()
+    };
+    let gain = says("sim:mushkin-ventura-ultra-120gb");
+    assert!(gain.starts_with("compressing controller: yes, gain 4."), "{gain}");
+    assert_eq!(says("sim:ssd"), "compressing controller: no");
+}
+
+#[test]
+fn the_suite_has_a_manifest_and_copies_files_at_their_own_rate() {
+    let target = "sim:corsair-voyager-gtx-256gb";
+    let outcome = run(
+        target,
+        &options(Workload::Das),
+        &OpenOptions::default(),
+        &mut Unwatched,
+    )
+    .unwrap();
+    let manifest = outcome.manifest.unwrap();
+    assert_eq!(manifest.sets.len(), 3);
+    assert!(!manifest.verified);
+    assert!(outcome.run.figures["das_write"].value < 110.0);
+    let raw = ran(target, &short());
+    assert!(raw.figures["seq_write"].value > 280.0);
+}
+
+#[test]
+fn real_devices_are_refused() {
+    let refused = |target| {
+        run(
+            target,
+            &Options::default(),
+            &OpenOptions::default(),
+            &mut Unwatched,
+        )
+        .unwrap_err()
+    };
+    assert!(matches!(refused("/dev/sdb"), BenchError::NotPermitted { .. }));
+    assert!(matches!(refused("/mnt"), BenchError::NotSimulated { .. }));
+    assert!(matches!(refused("replay:x"), BenchError::NotSimulated { .. }));
+    assert!(matches!(refused("sim:none"), BenchError::Drive(_)));
+}
