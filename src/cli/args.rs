@@ -360,7 +360,9 @@ impl std::str::FromStr for FailOn {
         if text == "any" {
             return Ok(Self::Any);
         }
-        parse_cause(text).map(Self::Cause).map_err(|why| format!("{why}, any"))
+        parse_cause(text)
+            .map(Self::Cause)
+            .map_err(|why| format!("{why}, any"))
     }
 }
 

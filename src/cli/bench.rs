@@ -1,6 +1,5 @@
 //! `bench TARGET`.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -16,6 +15,7 @@ use crate::bench::engine::{self, Amount, BenchError, Options, Outcome, Watch};
 use crate::bench::run::{Ending, Run};
 use crate::bench::series::{Context as SeriesContext, Sample, Series};
 use crate::bench::verdict::Cause;
+use crate::report::bench as render;
 use crate::text;
 
 pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
     if context.common.json {
         context.print_json(&outcome.run)?;
     } else {
-        print(&render(&outcome.run))?;
+        print(&render::text::run(&outcome.run, context.style))?;
     }
     Ok(match outcome.run.ending {
         Ending::Aborted => Exit::Interrupted,
@@ -91,28 +91,31 @@ fn is_bad(run: &Run, args: &BenchArgs) -> bool {
 }
 
 /// The directory of `--report`, made before the run so that nothing is measured in vain.
-struct Report {
-    run: File,
-    manifest_path: std::path::PathBuf,
+struct Report<'a> {
+    dir: &'a Path,
 }
 
-impl Report {
-    fn open(dir: &Path) -> Result<Self, Stop> {
+impl<'a> Report<'a> {
+    fn open(dir: &'a Path) -> Result<Self, Stop> {
         let wrong = |e: io::Error| Stop::BadInput(format!("{}: {e}", dir.display()));
         fs::create_dir_all(dir).map_err(wrong)?;
-        Ok(Self {
-            run: File::create(dir.join("run.json")).map_err(wrong)?,
-            manifest_path: dir.join("manifest.json"),
-        })
+        File::create(dir.join("run.json")).map_err(wrong)?;
+        Ok(Self { dir })
     }
 
     fn write(self, outcome: &Outcome) -> Result<(), Stop> {
-        let json = |e: serde_json::Error| Stop::Output(e.into());
-        serde_json::to_writer_pretty(io::BufWriter::new(self.run), &outcome.run).map_err(json)?;
+        let mut written = render::write_all(self.dir, &outcome.run)?;
         if let Some(manifest) = &outcome.manifest {
-            let file = File::create(&self.manifest_path)?;
-            serde_json::to_writer_pretty(io::BufWriter::new(file), manifest).map_err(json)?;
+            let file = File::create(self.dir.join("manifest.json"))?;
+            serde_json::to_writer_pretty(io::BufWriter::new(file), manifest)
+                .map_err(|e| Stop::Output(e.into()))?;
+            written.push("manifest.json".to_owned());
         }
+        eprintln!(
+            "written into {}: {}",
+            text::for_terminal(&self.dir.display().to_string()),
+            written.join(", ")
+        );
         Ok(())
     }
 }
@@ -191,77 +194,4 @@ impl Watch for Progress {
     fn stop(&mut self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
-}
-
-/// The run in a few lines.
-fn render(run: &Run) -> String {
-    let mut out = String::new();
-    let device = &run.device;
-    let seconds = run.samples.last().map_or(0.0, |s| s.t_s);
-    let simulated = if device.simulated { " (simulated)" } else { "" };
-    let known = [&device.model, &device.bridge];
-    let known: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
-    let ending = match run.ending {
-        Ending::Complete => "complete",
-        Ending::Aborted => "aborted",
-        Ending::TooHot => "stopped, too hot",
-        Ending::Lost => "stopped, the device is gone",
-    };
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "{}{simulated}: {}",
-        text::for_terminal(&device.name),
-        text::for_terminal(&known.join(" behind "))
-    );
-    let _ = writeln!(
-        out,
-        "{}, data {}: {ending} after {seconds:.0} s",
-        run.workload.name, run.workload.data
-    );
-    let _ = writeln!(
-        out,
-        "verdict: {} (confidence {:.2})",
-        run.verdict.cause.word(),
-        run.verdict.confidence
-    );
-    for row in &run.rows {
-        let figure = |name: &str| row.figures.get(name).copied().unwrap_or_default();
-        let told = if row.hang {
-            "n/a (hang)".to_owned()
-        } else {
-            format!("{:.3} MB/s  {:.1} IOPS", figure("mb_s"), figure("iops"))
-        };
-        let _ = writeln!(out, "  {:<28} {told}", row.name);
-    }
-    if run.rows.is_empty() {
-        for phase in run.phases.iter().filter(|p| p.mb_s.is_some()) {
-            let _ = writeln!(
-                out,
-                "  {:<28} {:>8.1} MB/s  {:>7.1} s",
-                phase.name,
-                phase.mb_s.unwrap_or_default(),
-                phase.end_s - phase.start_s
-            );
-        }
-    }
-    for (name, figure) in &run.figures {
-        let _ = writeln!(
-            out,
-            "{}",
-            format!("{name}: {} {}", figure.value, figure.unit).trim_end()
-        );
-    }
-    for notice in &run.notices {
-        let _ = writeln!(
-            out,
-            "at {:.0} s: {}",
-            notice.t_s,
-            text::for_terminal(&notice.text)
-        );
-    }
-    for note in &run.notes {
-        let _ = writeln!(out, "note: {}", text::for_terminal(note));
-    }
-    out
 }

@@ -14,7 +14,7 @@ use drivethru::drive::OpenOptions;
 use serde_json::Value;
 
 /// The detector's figures and verdicts count only once it is there.
-const DETECTOR: bool = false;
+const DETECTOR: bool = true;
 
 fn collection() -> Option<PathBuf> {
     let given = std::env::var_os("DRIVETHRU_SCENARIOS").map(PathBuf::from);

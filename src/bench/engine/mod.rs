@@ -25,6 +25,7 @@ pub use plan::{Amount, Content, Options, WORKLOADS, Workload, plan};
 use self::plan::{Plan, RowKey};
 use self::requests::StageResult;
 use self::sim::SimDriver;
+use super::detect;
 use super::run::{Device, Engine, Phase, Row, Run, SCHEMA, Workload as Done};
 use super::series::{Context, Notice, Op, Sample, Series};
 use super::verdict::{self, Cause, Verdict};
@@ -102,26 +103,7 @@ pub struct Outcome {
 
 /// The verdict on a series.
 pub fn judge(series: &Series) -> Verdict {
-    // Stands in until the detector is here.
-    let _ = series;
-    Verdict {
-        schema: verdict::SCHEMA.to_owned(),
-        schema_version: 1,
-        cause: Cause::None,
-        throttled: false,
-        confidence: 0.0,
-        onset_s: None,
-        detected_s: None,
-        onset_written_bytes: None,
-        onset_total_bytes: None,
-        onset_temp_c: None,
-        events: Vec::new(),
-        metrics: BTreeMap::new(),
-        evidence: Vec::new(),
-        alternatives: Vec::new(),
-        ambiguous: false,
-        experiment: None,
-    }
+    detect::analyze(series)
 }
 
 /// The verdict on a run. Rows are requests of different kinds, whose rates differ by nature: each is judged on its own, and
