@@ -293,14 +293,17 @@ pub fn strike(bench: &Bench, transport: &str, bridge: &str, case: &Case) -> Resu
     } else {
         in_short(&err, node)
     };
-    bench.cell(case.fault, transport, format!("exit {}: {word}", output.status));
     let next = match (expected.after, expected.next) {
         (After::Gone, _) => "gone",
         (After::Usable, Next::Nothing) => "usable; the next run sends nothing",
         (After::Usable, Next::WithoutIt) => "usable; the next run leaves that command out",
         (After::Usable, Next::Anything) => "usable",
     };
-    bench.cell(case.fault, "then", next);
+    bench.cell(
+        case.fault,
+        transport,
+        format!("exit {}: {word} → {next}", output.status),
+    );
     Ok(())
 }
 

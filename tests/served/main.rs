@@ -202,7 +202,7 @@ fn layouts() -> Vec<Layout> {
             name: "faults",
             heading: "option",
             rows: rows(&mut faults::CASES.iter().map(|case| case.fault)),
-            columns: vec!["BOT", "UAS", "then"],
+            columns: vec!["BOT", "UAS"],
         },
     ]
 }
