@@ -13,10 +13,8 @@ use crate::bench::detect;
 use crate::bench::import::{self, ImportError, Imported, Temperatures};
 use crate::bench::series::Op;
 use crate::bench::verdict;
-use crate::text::for_terminal;
+use crate::report::bench as report;
 
-/// Characters of the curve.
-const CURVE_WIDTH: usize = 72;
 /// One sequential pass over a file needs no more.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -51,11 +49,12 @@ pub(super) fn run(context: &Context, args: &AnalyzeArgs) -> Result<Exit, Stop> {
         if context.common.json {
             context.print_json(&verdict)?;
         } else {
-            print(&format!(
-                "{}\n  {}\n{}",
-                for_terminal(&summary(&name, &imported)),
-                detect::curve(&imported.series, CURVE_WIDTH),
-                escape_lines(&detect::render(&verdict)),
+            let told = summary(&name, &imported);
+            print(&report::text::series(
+                &told,
+                &imported.series,
+                &verdict,
+                context.style,
             ))?;
         }
         if args.fail_on == Some(verdict.cause) {
@@ -63,11 +62,6 @@ pub(super) fn run(context: &Context, args: &AnalyzeArgs) -> Result<Exit, Stop> {
         }
     }
     Ok(exit)
-}
-
-/// Each line escaped: evidence may quote the kernel's log.
-fn escape_lines(text: &str) -> String {
-    text.lines().map(|line| for_terminal(line) + "\n").collect()
 }
 
 fn summary(name: &str, imported: &Imported) -> String {

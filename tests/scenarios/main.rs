@@ -173,7 +173,7 @@ fn holds(figure: &Value, value: f64) -> bool {
 
 fn main() -> ExitCode {
     let Some(dir) = collection() else {
-        println!("SKIPPED: no scenario collection beside the package");
+        println!("SKIPPED: scenarios: no collection beside the package; DRIVETHRU_SCENARIOS names its directory");
         return ExitCode::SUCCESS;
     };
     let only = std::env::args().skip(1).find(|a| !a.starts_with('-'));
@@ -265,7 +265,7 @@ fn main() -> ExitCode {
             waiting += 1;
         }
     }
-    println!("{good} figures hold, {waiting} wait, {bad} do not hold");
+    println!("scenarios: {good} figures hold, {waiting} wait, {bad} do not hold");
     if bad == 0 {
         ExitCode::SUCCESS
     } else {

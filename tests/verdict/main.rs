@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use draw::{Dice, FAMILIES, draw};
-use drivethru::bench::detect::{Online, analyze, curve, render};
+use drivethru::bench::detect::{Online, analyze};
 use drivethru::bench::import;
 use drivethru::bench::series::{Op, Sample, Series};
 use drivethru::bench::verdict::{Cause, Verdict};
+use drivethru::report::Style;
+use drivethru::report::bench::text;
 use score::{Case, Score};
 
 fn traces() -> Option<PathBuf> {
@@ -330,8 +332,8 @@ fn judged(series: &Series) {
     let again: Verdict = serde_json::from_str(&text).expect("the same document");
     assert_eq!(again.cause, verdict.cause);
     assert!((0.0..=1.0).contains(&verdict.confidence));
-    assert!(render(&verdict).starts_with("verdict: "));
-    let _ = curve(series, 40);
+    let told = text::series("series", series, &verdict, Style { color: false });
+    assert!(told.contains("\nverdict: "));
     let mut online = Online::new(&series.context);
     for sample in &series.samples {
         let _ = online.push(sample);
@@ -395,7 +397,10 @@ fn show() {
     for seed in std::env::var("DRIVETHRU_SHOW").unwrap_or_default().split(',') {
         let draw = draw(seed.parse().expect("a number"));
         println!("{seed} {} {:?} at {:?}", draw.family, draw.cause, draw.onset_s);
-        println!("{}", curve(&draw.series, 100));
-        println!("{}", render(&analyze(&draw.series)));
+        let verdict = analyze(&draw.series);
+        println!(
+            "{}",
+            text::series("", &draw.series, &verdict, Style { color: false })
+        );
     }
 }

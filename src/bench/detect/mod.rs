@@ -17,11 +17,9 @@ mod naming;
 mod online;
 mod robust;
 mod segment;
-mod text;
 mod weighing;
 
 pub use online::{Alarm, AlarmKind, Online};
-pub use text::{curve, render};
 
 use super::series::{Op, Sample, Series};
 use super::verdict::{self, Cause, Verdict};

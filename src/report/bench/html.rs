@@ -177,12 +177,12 @@ pub fn run(run: &Run) -> String {
         xml(&facts.join(", ")),
         xml(&run.started),
         words::ending(run.ending),
-        xml(&words::extent(run)),
+        xml(&words::extent(&run.samples)),
     );
     if run.device.simulated {
         out.push_str("<p><span class=\"tag\">simulated: no hardware was measured</span></p>\n");
     }
-    out.push_str(&verdict_card(verdict, &words::extent(run), ""));
+    out.push_str(&verdict_card(verdict, &words::extent(&run.samples), ""));
     out.push_str(&chart(&Plot::of_run(run)));
     if !verdict.events.is_empty() {
         let _ = write!(
@@ -268,8 +268,8 @@ pub fn compare(comparison: &Comparison<'_>) -> String {
     }
     out.push_str(&chart(&Plot::of_two(a, b)));
     out.push_str(&table(&strings(&HEAD), &rows, usize::MAX));
-    out.push_str(&verdict_card(&a.verdict, &words::extent(a), "A: "));
-    out.push_str(&verdict_card(&b.verdict, &words::extent(b), "B: "));
+    out.push_str(&verdict_card(&a.verdict, &words::extent(&a.samples), "A: "));
+    out.push_str(&verdict_card(&b.verdict, &words::extent(&b.samples), "B: "));
     let told = events("A", &a.verdict) + &events("B", &b.verdict);
     if !told.is_empty() {
         let _ = write!(out, "<h2>What happened</h2>\n<ol class=\"falls\">\n{told}</ol>\n");

@@ -24,7 +24,7 @@ fn head(names: &[&str]) -> Vec<String> {
 /// A whole run; `chart` is the name of a picture beside it.
 pub fn run(run: &Run, chart: Option<&str>) -> String {
     let verdict = &run.verdict;
-    let over = words::extent(run);
+    let over = words::extent(&run.samples);
     let mut out = format!(
         "# {}: {}\n\n",
         md(&words::title(&run.device)),

@@ -63,7 +63,7 @@ pub(super) fn method(run: &Run) -> Vec<Vec<String>> {
     }
     add("started", run.started.clone());
     add("ended", words::ending(run.ending).to_owned());
-    add("extent", words::extent(run));
+    add("extent", words::extent(&run.samples));
     add("workload", words::workload_line(run));
     for (name, value) in &run.workload.options {
         add(&format!("option {name}"), words::plain(value));

@@ -102,7 +102,7 @@ pub fn run(run: &Run, style: Style) -> String {
         ("data", Some(for_terminal(&run.workload.data))),
         ("started", Some(for_terminal(&run.started))),
         ("ended", Some(words::ending(run.ending).to_owned())),
-        ("extent", Some(words::extent(run))),
+        ("extent", Some(words::extent(&run.samples))),
         ("engine", Some(for_terminal(&words::engine_line(run)))),
         ("temperature", Some(for_terminal(&words::sampler_line(run)))),
         ("link", run.context.link_mb_s.map(words::rate)),
@@ -150,7 +150,7 @@ pub fn run(run: &Run, style: Style) -> String {
         out.push_str(&curve);
     }
     out.push('\n');
-    let over = words::extent(run);
+    let over = words::extent(&run.samples);
     out.push_str(&verdict_text(&run.verdict, Some(&over), style));
     let notices = words::notices(run);
     if !notices.is_empty() {
@@ -175,9 +175,10 @@ pub fn run(run: &Run, style: Style) -> String {
 /// A series from elsewhere and what is said of it.
 pub fn series(name: &str, series: &Series, verdict: &Verdict, style: Style) -> String {
     let curve = curve::draw(&series.samples, &verdict.events);
+    let over = words::extent(&series.samples);
     format!(
-        "{}\n{curve}{}",
+        "{}\n{curve}\n{}",
         for_terminal(name),
-        verdict_text(verdict, None, style)
+        verdict_text(verdict, Some(&over), style)
     )
 }

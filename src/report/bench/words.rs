@@ -1,7 +1,7 @@
 //! Figures and findings in words, shared by all forms. Nothing is escaped here: each writer escapes whole lines.
 
 use crate::bench::run::{Device, Ending, Run};
-use crate::bench::series::{Notice, Op};
+use crate::bench::series::{Notice, Op, Sample};
 use crate::bench::verdict::{Cause, Event, Evidence, Verdict};
 use crate::units::human_bytes;
 
@@ -351,8 +351,8 @@ pub fn ending(ending: Ending) -> &'static str {
 }
 
 /// What the run was judged on: `60 s / 12.0 GB`.
-pub fn extent(run: &Run) -> String {
-    let last = run.samples.last();
+pub fn extent(samples: &[Sample]) -> String {
+    let last = samples.last();
     format!(
         "{} / {}",
         seconds(last.map_or(0.0, |s| s.t_s)),

@@ -77,7 +77,7 @@ impl<'a> Plot<'a> {
         Self {
             title: format!("{}: {}", words::title(&run.device), words::workload_line(run)),
             subtitle: format!("{}; started {}", parts.join(", "), run.started),
-            headline: words::headline(&run.verdict, Some(&words::extent(run))),
+            headline: words::headline(&run.verdict, Some(&words::extent(&run.samples))),
             tracks: vec![track("", &run.samples, run.context.temp_interval_s)],
             link_mb_s: run.context.link_mb_s,
             phases: &run.phases,
@@ -119,8 +119,8 @@ impl<'a> Plot<'a> {
             ),
             headline: format!(
                 "A: {}; B: {}",
-                words::headline(&a.verdict, Some(&words::extent(a))),
-                words::headline(&b.verdict, Some(&words::extent(b)))
+                words::headline(&a.verdict, Some(&words::extent(&a.samples))),
+                words::headline(&b.verdict, Some(&words::extent(&b.samples)))
             ),
             tracks: vec![
                 track(&name("A", a), &a.samples, a.context.temp_interval_s),
