@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, args: &AnalyzeArgs) -> Result<Exit, Stop> {
                 context.style,
             ))?;
         }
-        if args.fail_on == Some(verdict.cause) {
+        if args.fail_on.iter().any(|what| what.is_in(&verdict)) {
             exit = exit.worst(Exit::BadAnswer);
         }
     }

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::decode::Kind;
 use crate::bench::engine::{Content, Workload};
 use crate::bench::series::Op;
-use crate::bench::verdict::Cause;
+use crate::bench::verdict::{Cause, Verdict};
 use crate::sim::serve::Address;
 
 /// Drives the disk behind a USB bridge: temperature, health, identity.
@@ -213,9 +213,9 @@ pub struct AnalyzeArgs {
     /// Ceiling of the link in MB/s: what is faster went into memory
     #[arg(long, value_name = "MB_S", value_parser = parse_rate)]
     pub link: Option<f64>,
-    /// Exit with 1 if this is the verdict on a file
-    #[arg(long, value_name = "CAUSE", value_parser = parse_cause)]
-    pub fail_on: Option<Cause>,
+    /// Exit 1 when this cause is found; may be given again (any, or a cause: thermal, slc_cache, ...)
+    #[arg(long, value_name = "CAUSE")]
+    pub fail_on: Vec<FailOn>,
 }
 
 /// Options of `raw`.
@@ -353,16 +353,32 @@ pub enum FailOn {
     Cause(Cause),
 }
 
+impl FailOn {
+    /// Whether the verdict has it, as the headline or as an event.
+    pub fn is_in(self, verdict: &Verdict) -> bool {
+        match self {
+            Self::Any => verdict.cause != Cause::None,
+            Self::Cause(cause) => verdict.cause == cause || verdict.events.iter().any(|e| e.cause == cause),
+        }
+    }
+}
+
 impl std::str::FromStr for FailOn {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        let known: Vec<Cause> = Cause::ALL.into_iter().filter(|c| *c != Cause::None).collect();
         if text == "any" {
             return Ok(Self::Any);
         }
-        parse_cause(text)
-            .map(Self::Cause)
-            .map_err(|why| format!("{why}, any"))
+        known
+            .iter()
+            .find(|cause| cause.word() == text)
+            .map(|cause| Self::Cause(*cause))
+            .ok_or_else(|| {
+                let words: Vec<&str> = known.iter().map(|cause| cause.word()).collect();
+                format!("the causes are {}, and any", words.join(", "))
+            })
     }
 }
 
@@ -515,14 +531,6 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     }
 }
 
-fn parse_cause(text: &str) -> Result<Cause, String> {
-    let known = Cause::ALL.map(Cause::word);
-    Cause::ALL
-        .into_iter()
-        .find(|c| c.word() == text)
-        .ok_or_else(|| format!("the causes are {}", known.join(", ")))
-}
-
 fn parse_interval(text: &str) -> Result<Duration, String> {
     let duration = parse_duration(text)?;
     if duration < Duration::from_millis(100) {
@@ -555,7 +563,7 @@ mod tests {
         assert_eq!(parse_bytes("4096"), Ok(4096));
         assert_eq!(parse_bytes("1G"), Ok(1 << 30));
         assert_eq!(parse_bytes("127.2GB"), Ok(127_200_000_000));
-        for bad in ["", "G", "0", "-1", "1x", "1e9", "nan", "9999999T"] {
+        for bad in ["", "G", "0", "-1", "1x", "1e9", "nan", "99999999T"] {
             assert!(parse_bytes(bad).is_err(), "{bad}");
         }
         assert_eq!(parse_percent("90%"), Ok(90.0));

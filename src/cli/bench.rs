@@ -1,29 +1,28 @@
 //! `bench TARGET`.
 
-use std::fs::{self, File};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::args::{BenchArgs, FailOn};
+use super::args::BenchArgs;
 use super::exit::Exit;
 use super::{Context, Stop, complain, print};
 use crate::bench::engine::{self, Amount, BenchError, Options, Outcome, Watch};
-use crate::bench::run::{Ending, Run};
+use crate::bench::run::Ending;
 use crate::bench::series::{Context as SeriesContext, Sample, Series};
 use crate::bench::verdict::Cause;
 use crate::report::bench as render;
 use crate::text;
 
 pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
-    context.start_recording()?;
-    let report = match &args.report {
-        Some(dir) => Some(Report::open(dir)?),
-        None => None,
-    };
+    if let Some(dir) = &args.report {
+        render::may_write(dir).map_err(|e| Stop::BadInput(e.to_string()))?;
+    }
+    if args.target.starts_with("sim:") {
+        context.start_recording()?;
+    }
     let options = Options {
         workload: args.workload,
         amount: amount(args),
@@ -56,8 +55,8 @@ pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
         let serial = &mut outcome.run.device.serial;
         *serial = serial.as_deref().map(text::mask_serial);
     }
-    if let Some(report) = report {
-        report.write(&outcome)?;
+    if let Some(dir) = &args.report {
+        write(dir, &outcome)?;
     }
     if context.common.json {
         context.print_json(&outcome.run)?;
@@ -68,7 +67,9 @@ pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
         Ending::Aborted => Exit::Interrupted,
         Ending::Lost => Exit::Failure,
         Ending::TooHot => Exit::BadAnswer,
-        Ending::Complete if is_bad(&outcome.run, args) => Exit::BadAnswer,
+        Ending::Complete if args.fail_on.iter().any(|what| what.is_in(&outcome.run.verdict)) => {
+            Exit::BadAnswer
+        }
         Ending::Complete => Exit::Done,
     })
 }
@@ -81,43 +82,20 @@ fn amount(args: &BenchArgs) -> Option<Amount> {
     bytes.or(time).or(args.fill.map(Amount::FillPercent))
 }
 
-/// Whether the run shows what was to be an error.
-fn is_bad(run: &Run, args: &BenchArgs) -> bool {
-    let causes = || std::iter::once(run.verdict.cause).chain(run.verdict.events.iter().map(|e| e.cause));
-    args.fail_on.iter().any(|fail_on| match fail_on {
-        FailOn::Any => run.verdict.cause != Cause::None,
-        FailOn::Cause(cause) => causes().any(|c| c == *cause),
-    })
-}
-
-/// The directory of `--report`, made before the run so that nothing is measured in vain.
-struct Report<'a> {
-    dir: &'a Path,
-}
-
-impl<'a> Report<'a> {
-    fn open(dir: &'a Path) -> Result<Self, Stop> {
-        let wrong = |e: io::Error| Stop::BadInput(format!("{}: {e}", dir.display()));
-        fs::create_dir_all(dir).map_err(wrong)?;
-        File::create(dir.join("run.json")).map_err(wrong)?;
-        Ok(Self { dir })
+/// The directory of `--report`.
+fn write(dir: &Path, outcome: &Outcome) -> Result<(), Stop> {
+    let mut written = render::write_all(dir, &outcome.run)?;
+    if let Some(manifest) = &outcome.manifest {
+        let text = serde_json::to_vec_pretty(manifest).map_err(|e| Stop::Output(e.into()))?;
+        render::replace(&dir.join("manifest.json"), &text)?;
+        written.push("manifest.json".to_owned());
     }
-
-    fn write(self, outcome: &Outcome) -> Result<(), Stop> {
-        let mut written = render::write_all(self.dir, &outcome.run)?;
-        if let Some(manifest) = &outcome.manifest {
-            let file = File::create(self.dir.join("manifest.json"))?;
-            serde_json::to_writer_pretty(io::BufWriter::new(file), manifest)
-                .map_err(|e| Stop::Output(e.into()))?;
-            written.push("manifest.json".to_owned());
-        }
-        eprintln!(
-            "written into {}: {}",
-            text::for_terminal(&self.dir.display().to_string()),
-            written.join(", ")
-        );
-        Ok(())
-    }
+    eprintln!(
+        "written into {}: {}",
+        text::for_terminal(&dir.display().to_string()),
+        written.join(", ")
+    );
+    Ok(())
 }
 
 /// Rate, temperature and verdict so far on stderr, and the interrupt.
@@ -165,12 +143,12 @@ impl Watch for Progress {
     }
 
     fn sample(&mut self, samples: &[Sample]) {
-        /// A verdict on everything so far costs more than a sample.
+        /// A verdict on everything so far costs more than a sample: the longer the run, the rarer.
         const JUDGE_EVERY: usize = 60;
         let Some(last) = samples.last().filter(|_| !self.bar.is_hidden()) else {
             return;
         };
-        if samples.len() >= self.judged_at + JUDGE_EVERY {
+        if samples.len() >= self.judged_at + JUDGE_EVERY.max(self.judged_at / 8) {
             self.judged_at = samples.len();
             let series = Series {
                 samples: samples.to_vec(),

@@ -497,3 +497,29 @@ fn all_runs_are_written_for_looking_at() {
     .expect("a file");
     assert!(all.iter().any(|(_, r)| r.verdict.cause == Cause::Thermal));
 }
+
+/// A directory is written to again only by a run, and nothing is written through a link.
+#[test]
+fn results_of_others_are_left_alone() {
+    use drivethru::report::bench::{may_write, write_all};
+    let run = runs::rich();
+    let top = tempfile::tempdir().expect("a directory");
+    let dir = top.path().join("new");
+    write_all(&dir, &run).expect("a new directory");
+    write_all(&dir, &run).expect("the run that was there is replaced");
+    assert_eq!(std::fs::read_dir(&dir).expect("it is there").count(), 7, "nothing else is left");
+    let theirs = top.path().join("theirs");
+    std::fs::create_dir(&theirs).expect("a directory");
+    may_write(&theirs).expect("an empty directory will do");
+    std::fs::write(theirs.join("report.md"), "mine").expect("a file");
+    assert!(write_all(&theirs, &run).is_err());
+    assert_eq!(std::fs::read(theirs.join("report.md")).expect("it is there"), b"mine");
+    let linked = top.path().join("linked");
+    let victim = top.path().join("victim");
+    std::fs::create_dir(&linked).expect("a directory");
+    std::fs::write(&victim, "precious").expect("a file");
+    std::os::unix::fs::symlink(&victim, linked.join("chart.svg")).expect("a link");
+    assert!(write_all(&linked, &run).is_err());
+    assert_eq!(std::fs::read(&victim).expect("it is there"), b"precious");
+    assert_eq!(std::fs::read_dir(&linked).expect("it is there").count(), 1);
+}

@@ -13,7 +13,7 @@ pub mod text;
 pub mod words;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -145,17 +145,64 @@ pub fn read(text: &str) -> Result<Run, ReadError> {
     serde_json::from_str(text).map_err(malformed)
 }
 
-/// Writes everything into `dir`, which is made: `run.json`, `series.csv`, `NAME_bw.log`, `report.md`, `report.html`,
-/// `chart.svg`, `chart.png`. The raw data goes first. Returns the names.
+/// Names that [`write_all`] gives whatever the workload, and `manifest.json`, which may come beside them.
+const NAMES: [&str; 7] = [
+    "run.json",
+    "manifest.json",
+    "series.csv",
+    "report.md",
+    "report.html",
+    "chart.svg",
+    "chart.png",
+];
+
+/// Whether [`write_all`] may write there: the directory is not there yet, has none of the names, or holds a run that it wrote
+/// before. Nothing is changed.
 ///
 /// # Errors
-/// The first failing file, named.
+/// Why it may not.
+pub fn may_write(dir: &Path) -> io::Result<()> {
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    if !dir.exists() && dir.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let mut ours = false;
+    let mut found = Vec::new();
+    for name in NAMES {
+        let path = dir.join(name);
+        let Ok(about) = path.symlink_metadata() else {
+            continue;
+        };
+        if !about.is_file() {
+            return refused(format!("{} is there already, and no plain file", path.display()));
+        }
+        if name == "run.json" {
+            ours = fs::read_to_string(&path).is_ok_and(|text| read(&text).is_ok());
+        }
+        found.push(name);
+    }
+    if found.is_empty() || ours {
+        Ok(())
+    } else {
+        refused(format!(
+            "{} is there already, and not from a run; choose another directory",
+            dir.join(found.first().copied().unwrap_or_default()).display()
+        ))
+    }
+}
+
+/// Writes everything into `dir`, which is made: `run.json`, `series.csv`, `NAME_bw.log`, `report.md`, `report.html`,
+/// `chart.svg`, `chart.png`. The raw data goes first. Files of a run that was there before are replaced whole; links are not
+/// followed. Returns the names.
+///
+/// # Errors
+/// What [`may_write`] says, or the first failing file, named.
 pub fn write_all(dir: &Path, run: &Run) -> io::Result<Vec<String>> {
+    may_write(dir)?;
     fs::create_dir_all(dir).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", dir.display())))?;
     let mut written = Vec::new();
     let mut write = |name: String, bytes: &[u8]| {
-        let path = dir.join(&name);
-        fs::write(&path, bytes).map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", path.display())))?;
+        replace(&dir.join(&name), bytes)?;
         written.push(name);
         Ok::<(), io::Error>(())
     };
@@ -173,4 +220,25 @@ pub fn write_all(dir: &Path, run: &Run) -> io::Result<Vec<String>> {
     let picture = png(run).map_err(io::Error::other)?;
     write("chart.png".to_owned(), &picture)?;
     Ok(written)
+}
+
+/// Puts a whole new file in the place of `path`: under another name first, so that nothing is ever half there and no link is
+/// written through.
+///
+/// # Errors
+/// The file, named.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension(format!("new{}", std::process::id()));
+    let named = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&beside)
+        .map_err(named)?;
+    file.write_all(bytes)
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(|e| {
+            let _ = fs::remove_file(&beside);
+            named(e)
+        })
 }

@@ -596,28 +596,43 @@ fn task_management_ends_what_it_names() {
     assert_eq!(host.result(status).unwrap().data[7], 0x02);
 }
 
-/// Sectors of the last gigabyte, and the one that a narrow address would wrap to.
+/// The last block, and those that a narrow address would wrap to.
 #[test]
 fn every_profile_reaches_its_last_block() {
     for profile in crate::sim::profiles() {
         let mut host = Host::bot(&profile.name);
         let target = host.device.target();
         let (blocks, bytes) = (target.blocks(), target.block_bytes() as usize);
-        let last = u32::try_from(blocks - 1).expect("READ(10) reaches it");
-        let address = last.to_be_bytes();
-        let cdb = |opcode: u8, lba: [u8; 4]| [opcode, 0, lba[0], lba[1], lba[2], lba[3], 0, 0, 1, 0];
+        let last = blocks - 1;
+        // READ(16) and WRITE(16) where the address needs them.
+        let cdb = |write: bool, lba: u64| -> Vec<u8> {
+            match u32::try_from(lba) {
+                Ok(lba) => {
+                    let [a, b, c, d] = lba.to_be_bytes();
+                    vec![if write { 0x2a } else { 0x28 }, 0, a, b, c, d, 0, 0, 1, 0]
+                }
+                Err(_) => {
+                    let mut cdb = vec![if write { 0x8a } else { 0x88 }, 0];
+                    cdb.extend(lba.to_be_bytes());
+                    cdb.extend([0, 0, 0, 1, 0, 0]);
+                    cdb
+                }
+            }
+        };
         let stamp = vec![0xa7; bytes];
-        host.command(&cdb(0x2a, address), bytes as u32, false);
+        host.command(&cdb(true, last), bytes as u32, false);
         host.send(OUT, &stamp);
         assert_eq!(host.status(), (7, 0, 0), "{}", profile.name);
-        host.command(&cdb(0x28, address), bytes as u32, true);
+        host.command(&cdb(false, last), bytes as u32, true);
         assert!(host.data(bytes) == stamp, "{}", profile.name);
         host.status();
-        let wrapped = (last & 0x0fff_ffff).to_be_bytes();
-        if wrapped != address {
-            host.command(&cdb(0x28, wrapped), bytes as u32, true);
-            assert!(host.data(bytes).iter().all(|b| *b == 0), "{}", profile.name);
-            host.status();
+        for bits in [28, 32] {
+            let wrapped = last & ((1 << bits) - 1);
+            if wrapped != last {
+                host.command(&cdb(false, wrapped), bytes as u32, true);
+                assert!(host.data(bytes).iter().all(|b| *b == 0), "{}", profile.name);
+                host.status();
+            }
         }
     }
 }
