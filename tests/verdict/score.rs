@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use drivethru::bench::series::Op;
 use drivethru::bench::verdict::{Cause, Verdict};
 
 const CAUSES: [Cause; 7] = [
@@ -20,6 +21,15 @@ pub struct Case {
     pub name: String,
     pub cause: Cause,
     pub onset_s: Option<f64>,
+    /// What ran in each second; the end of the second.
+    pub ran: Vec<(f64, Op)>,
+}
+
+/// The median, and the value that a tenth lies over.
+pub fn middle_and_worst(mut delays: Vec<f64>) -> (f64, f64) {
+    delays.sort_by(f64::total_cmp);
+    let at = |i: usize| delays.get(i).copied().unwrap_or(f64::NAN);
+    (at(delays.len() / 2), at(delays.len() * 9 / 10))
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +106,27 @@ impl Score {
     fn worst_tenth_s(&self) -> f64 {
         let delays = self.delays();
         delays.get(delays.len() * 9 / 10).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Delays of falls of a fifth and more: the trace, seconds on the clock, seconds in which the operation that fell ran.
+    pub fn deep(&self) -> Vec<(String, f64, f64)> {
+        self.rows
+            .iter()
+            .filter(|(c, v)| c.cause == v.cause)
+            .filter_map(|(c, v)| {
+                let event = v.events.iter().find(|e| e.cause == v.cause)?;
+                let (onset, detected) = (c.onset_s?, v.detected_s?);
+                let away: f64 = c
+                    .ran
+                    .iter()
+                    .filter(|(t, op)| *t > onset && *t <= detected && event.op.is_some_and(|o| o != *op))
+                    .count() as f64;
+                event
+                    .drop_pct
+                    .is_some_and(|d| d >= 20.0)
+                    .then(|| (c.name.clone(), detected - onset, detected - onset - away))
+            })
+            .collect()
     }
 
     /// Falls that were noticed over two seconds before they happened.

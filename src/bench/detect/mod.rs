@@ -75,7 +75,8 @@ fn conclude(clean: &Clean, lanes: &[Lane], found: &[Finding]) -> Verdict {
     let first = headline(found);
     let cause = first.map_or(Cause::None, |f| f.event.cause);
     let same: Vec<&Finding> = found.iter().filter(|f| f.event.cause == cause).collect();
-    // Of several events of the headline's cause the best founded one speaks for it.
+    // The first event of the headline's cause is the one that is shown, with its evidence; how sure the cause is, the best
+    // founded one says.
     let best = same
         .iter()
         .copied()
@@ -90,7 +91,7 @@ fn conclude(clean: &Clean, lanes: &[Lane], found: &[Finding]) -> Verdict {
         metrics.insert("written_bytes".to_owned(), serde_json::json!(last.written));
         metrics.insert("read_bytes".to_owned(), serde_json::json!(last.read));
     }
-    let mut alternatives = best.map(|f| f.alternatives.clone()).unwrap_or_default();
+    let mut alternatives = first.map(|f| f.alternatives.clone()).unwrap_or_default();
     for f in found.iter().filter(|f| f.event.cause != cause) {
         if alternatives.iter().all(|a| a.cause != f.event.cause) {
             alternatives.push(verdict::Alternative {
@@ -112,7 +113,7 @@ fn conclude(clean: &Clean, lanes: &[Lane], found: &[Finding]) -> Verdict {
         onset_temp_c: first.and_then(|f| f.event.temp_c),
         events: found.iter().map(|f| f.event.clone()).collect(),
         metrics,
-        evidence: best.map(|f| f.evidence.clone()).unwrap_or_default(),
+        evidence: first.map(|f| f.evidence.clone()).unwrap_or_default(),
         alternatives,
         ambiguous: best.is_some_and(|f| f.ambiguous),
         experiment: best.and_then(|f| f.experiment.clone()),

@@ -23,10 +23,19 @@ const ENDS: usize = 30;
 const MIN_FALL: f64 = 0.10;
 /// A sample under this part of the reference is a dip.
 const DIP: f64 = 0.45;
-/// A stop of so long is reported at once.
-const STOP_S: f64 = 2.5;
+/// A stop of so long is reported at once; much lower than usual, but moving, of so long.
+const STOP_S: f64 = 1.5;
+const SLOW_S: f64 = 2.5;
+/// Under this part of the reference nothing moves.
+const STOP: f64 = 0.03;
 /// A dip that cost less is no stall.
 const STALL_S: f64 = 0.8;
+/// Stalls that are enough if they are very regular and most of all dips, and those that always are; the spread of their
+/// distances.
+const FEW_STALLS: (usize, f64) = (4, 0.15);
+const STALLS: (usize, f64) = (6, 0.25);
+/// The part of all dips that a few stalls must be.
+const MOST_DIPS: f64 = 0.6;
 /// An error of a median against that of a mean.
 const MEDIAN_ERROR: f64 = 1.25;
 
@@ -170,6 +179,8 @@ struct Watch {
     /// Start and lost time of the last stalls.
     stalls: VecDeque<(f64, f64)>,
     stalls_said: bool,
+    /// All dips so far.
+    dips: usize,
 }
 
 /// One side of the CUSUM.
@@ -210,7 +221,7 @@ impl Cusum {
     }
 }
 
-fn keep(ring: &mut VecDeque<f64>, value: f64, most: usize) {
+fn keep<T>(ring: &mut VecDeque<T>, value: T, most: usize) {
     if ring.len() >= most {
         ring.pop_front();
     }
@@ -237,6 +248,7 @@ impl Watch {
             dip_said: false,
             stalls: VecDeque::with_capacity(8),
             stalls_said: false,
+            dips: 0,
         }
     }
 
@@ -302,10 +314,11 @@ impl Watch {
         if mb_s < DIP * self.reference.exp() {
             return self.dipped(t_s, start_s, gap_s, mb_s, new_phase, disturbed);
         }
-        let stalls = self.dip_over(t_s);
+        // A partial second neither ends a dip nor says anything of the level.
         if new_phase {
-            return stalls;
+            return None;
         }
+        let stalls = self.dip_over(t_s);
         self.differ(ln);
         let z = ((ln - self.reference) / self.sigma).clamp(-CLIP, CLIP);
         self.down.push(-z, ln, start_s);
@@ -403,51 +416,56 @@ impl Watch {
         self.dip_lost_s += gap_s.min(60.0) * (1.0 - mb_s / full).max(0.0);
         keep(&mut self.dip, mb_s.max(1e-3).ln(), CONFIRM);
         let level = robust::median(self.dip.iter().copied())?;
-        let moving = self.dip.iter().all(|ln| ln.exp() > 0.03 * full);
+        let moving = self.dip.iter().all(|ln| ln.exp() > STOP * full);
         if self.dip.len() >= CONFIRM && moving {
             let alarm = self.alarm(AlarmKind::Fall, t_s, self.dip_start_s, level);
             let new: Vec<f64> = self.dip.drain(..).collect();
             self.restart(&new);
             return Some(alarm);
         }
-        if !self.dip_said && self.dip_lost_s >= STOP_S && level.exp() < 0.2 * full && self.dip.len() >= 2 {
+        let stopped = self.dip_lost_s >= STOP_S && mb_s < STOP * full;
+        let slow = self.dip_lost_s >= SLOW_S && level.exp() < 0.2 * full;
+        if !self.dip_said && (stopped || slow) && self.dip.len() >= 2 {
             self.dip_said = true;
             return Some(self.alarm(AlarmKind::Stop, t_s, self.dip_start_s, level));
         }
         None
     }
 
-    /// The rate is back after a dip; the sixth of regular ones is reported.
+    /// The rate is back after a dip; the sixth of regular ones is reported, or the fourth
+    /// if hardly anything else was a dip.
     fn dip_over(&mut self, t_s: f64) -> Option<Alarm> {
         if self.dip.is_empty() {
             return None;
         }
         let level = robust::median(self.dip.iter().copied()).unwrap_or(self.reference);
         self.dip.clear();
+        self.dips += 1;
         if self.dip_lost_s < STALL_S {
             return None;
         }
-        if self.stalls.len() >= 6 {
-            self.stalls.pop_front();
-        }
-        self.stalls.push_back((self.dip_start_s, self.dip_lost_s));
-        let last: Vec<(f64, f64)> = self.stalls.iter().rev().take(6).copied().collect();
-        let gaps: Vec<f64> = last
-            .windows(2)
-            .filter_map(|pair| match pair {
-                [later, earlier] => Some(later.0 - earlier.0),
-                _ => None,
-            })
-            .collect();
-        let lengths: Vec<f64> = last.iter().map(|l| l.1).collect();
-        let regular = gaps.len() >= 5
-            && robust::variation(&gaps).is_some_and(|v| v < 0.25)
-            && robust::variation(&lengths).is_some_and(|v| v < 0.6);
-        if !regular || self.stalls_said {
+        keep(&mut self.stalls, (self.dip_start_s, self.dip_lost_s), STALLS.0);
+        let last: Vec<(f64, f64)> = self.stalls.iter().rev().copied().collect();
+        let few = FEW_STALLS.0 as f64 >= MOST_DIPS * self.dips as f64;
+        let first_of = |(count, spread): (usize, f64)| {
+            let run = last.get(..count)?;
+            let gaps: Vec<f64> = run
+                .windows(2)
+                .filter_map(|pair| match pair {
+                    [later, earlier] => Some(later.0 - earlier.0),
+                    _ => None,
+                })
+                .collect();
+            let lengths: Vec<f64> = run.iter().map(|l| l.1).collect();
+            let regular = robust::variation(&gaps).is_some_and(|v| v < spread)
+                && robust::variation(&lengths).is_some_and(|v| v < 0.6);
+            regular.then(|| run.last().map(|l| l.0)).flatten()
+        };
+        let first = first_of(STALLS).or_else(|| if few { first_of(FEW_STALLS) } else { None });
+        let Some(onset_s) = first.filter(|_| !self.stalls_said) else {
             return None;
-        }
+        };
         self.stalls_said = true;
-        let onset_s = last.last().map_or(t_s, |l| l.0);
         Some(self.alarm(AlarmKind::Stalls, t_s, onset_s, level))
     }
 }
@@ -537,11 +555,31 @@ mod tests {
         let stalls: Vec<f64> = (0..300)
             .map(|i| if i > 100 && i % 20 == 0 { 2.0 } else { 22.0 })
             .collect();
-        let seen = alarms(stalls);
-        assert_eq!(
-            seen.iter().map(|a| a.kind).collect::<Vec<_>>(),
-            [AlarmKind::Stalls]
-        );
+        let seen: Vec<_> = alarms(stalls)
+            .iter()
+            .map(|a| (a.kind, a.onset_s, a.t_s))
+            .collect();
+        assert_eq!(seen, [(AlarmKind::Stalls, 120.0, 182.0)]);
+    }
+
+    #[test]
+    fn the_other_operation_between_does_not_hide_a_fall() {
+        let mut online = Online::new(&Context::default());
+        let mut seen = None;
+        for t in 1..=130_u32 {
+            let (op, mb_s) = match t {
+                ..=70 => (Op::Write, 930.0),
+                71..=76 => (Op::Write, 300.0),
+                77..=99 => (Op::Read, 930.0),
+                // A partial second.
+                100 => (Op::Write, 500.0),
+                _ => (Op::Write, 300.0),
+            };
+            seen = seen.or(online.push(&Sample::new(f64::from(t), mb_s, op)));
+        }
+        let seen = seen.expect("an alarm");
+        assert_eq!((seen.kind, seen.onset_s), (AlarmKind::Fall, 70.0));
+        assert!(seen.t_s <= 102.0, "{seen:?}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(super) fn weigh(scene: &Scene, falls: &[Fall], group: &[Fall], found: &mut V
     let mut scales = Scales::default();
     let Some(first) = group.first() else { return 0.0 };
     let coolest = group.iter().filter_map(|f| f.temp_c).reduce(f64::min);
-    level_of_temperature(&mut scales, coolest);
+    level_of_temperature(&mut scales, first.temp_c, coolest);
     history(scene, &mut scales, group, coolest);
     other_operation(scene, &mut scales, falls, group);
     afterwards(scene, &mut scales, falls, group);
@@ -114,21 +114,32 @@ fn experiment(scene: &Scene, fall: &Fall) -> String {
     )
 }
 
-fn level_of_temperature(scales: &mut Scales, coolest: Option<f64>) {
+fn level_of_temperature(scales: &mut Scales, first: Option<f64>, coolest: Option<f64>) {
+    let at = |coolest: f64| match first {
+        Some(t) if t - coolest >= 0.5 => {
+            format!("{t:.0} °C at the onset, {coolest:.0} °C at a later one of its kind")
+        }
+        None => format!("{coolest:.0} °C at a later onset of its kind"),
+        Some(_) => format!("{coolest:.0} °C at the onset"),
+    };
     match coolest {
-        Some(t) if t >= COOLEST_C => scales.add("warm", &format!("{t:.0} °C at the onset"), 1.0, 0.0),
-        Some(t) => scales.add(
-            "cool",
-            &format!("{t:.0} °C at the onset: no drive throttles there"),
-            -5.0,
-            1.0,
-        ),
+        Some(t) if t >= COOLEST_C => scales.add("warm", &at(t), 1.0, 0.0),
+        Some(t) => scales.add("cool", &format!("{}: no drive throttles there", at(t)), -5.0, 1.0),
         None => scales.add(
             "no_temperature",
             "no temperature is known at the onset",
             -5.0,
             1.0,
         ),
+    }
+}
+
+/// Three digits, as the reports have them.
+fn rate(mb_s: f64) -> String {
+    if mb_s < 99.95 {
+        format!("{mb_s:.1}")
+    } else {
+        format!("{mb_s:.0}")
     }
 }
 
@@ -208,10 +219,18 @@ fn other_operation(scene: &Scene, scales: &mut Scales, falls: &[Fall], group: &[
             _ => {}
         }
     }
+    // The same figures as those of its own event, if it has one.
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.12 * a.max(b);
+    let fell = fell.map(|(b, a)| {
+        falls
+            .iter()
+            .find(|f| f.op == other.op && near(f.before_mb_s, b) && near(f.after_mb_s, a))
+            .map_or((b, a), |f| (f.before_mb_s, f.after_mb_s))
+    });
     match (fell, full) {
         (Some((b, a)), None) => scales.specific(
             "both",
-            &format!("{word}s fall as well, {b:.0} -> {a:.0} MB/s"),
+            &format!("{word}s fall as well, {} -> {} MB/s", rate(b), rate(a)),
             2.0,
             -2.0,
         ),

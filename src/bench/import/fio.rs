@@ -3,7 +3,7 @@
 use std::io::BufRead;
 
 use super::lines::Lines;
-use super::{Format, ImportError, Imported, MAX_ROWS, accumulate, halve, step};
+use super::{Format, ImportError, Imported, MAX_ROWS, accumulate, step, thin::Thin};
 use crate::bench::series::{Context, Op, Sample, Series};
 
 const KIB: f64 = 1024.0;
@@ -44,10 +44,10 @@ pub(super) fn is_row(text: &str) -> bool {
 
 /// One direction's samples.
 struct Lane {
-    samples: Vec<Sample>,
+    samples: Thin,
+    last_t_s: Option<f64>,
     /// Jobs run side by side: the rows of a moment are added.
     together: bool,
-    joined: bool,
 }
 
 /// Reads a log whose first line is known.
@@ -97,14 +97,15 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
     if negative > 0 {
         notes.push(format!("{negative} rows with a negative rate: left out"));
     }
-    let lanes: Vec<Lane> = [written, read]
+    let lanes: Vec<Whole> = [written, read]
         .into_iter()
         .filter(|l| !l.samples.is_empty())
+        .map(Lane::finish)
         .collect();
     let fine = blocks
         && lanes
             .iter()
-            .all(|l| l.samples.len() > 8 && step(&l.samples) < 0.1);
+            .all(|l| l.samples.len() > 8 && step(&l.samples) / (l.width as f64) < 0.1);
     let mut samples = if fine {
         notes.push("the log has a row for each request: bytes were counted per second".to_owned());
         seconds(&per_request)
@@ -130,25 +131,35 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
 impl Lane {
     fn new() -> Self {
         Self {
-            samples: Vec::new(),
+            samples: Thin::new(),
+            last_t_s: None,
             together: false,
-            joined: false,
         }
     }
 }
 
 impl Lane {
-    fn push(&mut self, row: Row) {
-        if self.samples.last().is_some_and(|s| row.t_s <= s.t_s) {
-            self.together = true;
-        }
-        self.samples
-            .push(Sample::new(row.t_s, row.kib_s * KIB / 1e6, row.op));
-        if self.samples.len() >= MAX_ROWS {
-            halve(&mut self.samples);
-            self.joined = true;
+    fn finish(self) -> Whole {
+        Whole {
+            width: self.samples.width(),
+            together: self.together,
+            samples: self.samples.finish(),
         }
     }
+
+    fn push(&mut self, row: Row) {
+        self.together |= self.last_t_s.is_some_and(|t| row.t_s <= t);
+        self.last_t_s = Some(row.t_s);
+        self.samples
+            .push(Sample::new(row.t_s, row.kib_s * KIB / 1e6, row.op));
+    }
+}
+
+/// One direction, read to its end.
+struct Whole {
+    samples: Vec<Sample>,
+    together: bool,
+    width: usize,
 }
 
 /// Adds a request to its second; the seconds of a log come nearly in order.
@@ -191,13 +202,13 @@ fn seconds(per_request: &[(Op, u64, f64)]) -> Vec<Sample> {
 }
 
 /// Both directions on one clock: rows of the same moment become one, of the operation that moved more.
-fn merge(lanes: Vec<Lane>, notes: &mut Vec<String>) -> Vec<Sample> {
+fn merge(lanes: Vec<Whole>, notes: &mut Vec<String>) -> Vec<Sample> {
     let mut all: Vec<Sample> = Vec::new();
     let mut interval = 1.0_f64;
     let several = lanes.len() > 1;
     let mut jobs = false;
     for lane in lanes {
-        if lane.joined {
+        if lane.width > 1 {
             notes.push(format!("more than {MAX_ROWS} rows: neighbours were joined"));
         }
         jobs |= lane.together;

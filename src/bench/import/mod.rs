@@ -8,6 +8,7 @@ mod columns;
 mod fio;
 mod lines;
 mod table;
+mod thin;
 
 use std::io::{BufRead, Read};
 
@@ -15,7 +16,7 @@ use serde::Deserialize;
 
 use super::series::{Context, Sample, Series};
 
-/// Rows that are kept of one file; of a longer one, neighbours are joined, again and again.
+/// Rows that are kept of one file; of a longer one, neighbours are joined.
 pub const MAX_ROWS: usize = 500_000;
 /// JSON has to be read whole; more than this is refused.
 const MAX_JSON_BYTES: u64 = 256 << 20;
@@ -56,6 +57,9 @@ pub enum ImportError {
     /// There is nothing in it.
     #[error("empty: there is no row in it")]
     Empty,
+    /// There are rows, and none of them can be used.
+    #[error("no row in it has both a time and a rate of zero or more")]
+    NoRow,
     /// It is no text.
     #[error("line {line}: this is no text ({what})")]
     NotText {
@@ -268,33 +272,6 @@ pub fn attach(imported: &mut Imported, temperatures: &Temperatures) -> Option<St
     }
     (temperatures.epoch_s.is_some() != imported.epoch_s.is_some())
         .then(|| "only one of the two files has wall time: both were taken to begin together".to_owned())
-}
-
-/// Joins neighbours so that half of the rows are left: bytes stay, rates become means.
-fn halve(rows: &mut Vec<Sample>) {
-    let mut begin = 0.0;
-    let mut out = Vec::with_capacity(rows.len() / 2 + 1);
-    for pair in rows.chunks(2) {
-        match pair {
-            [a, b] => {
-                let (first, second) = ((a.t_s - begin).max(0.0), (b.t_s - a.t_s).max(0.0));
-                let whole = first + second;
-                let mut joined = b.clone();
-                if whole > 0.0 {
-                    joined.mb_s = (a.mb_s * first + b.mb_s * second) / whole;
-                }
-                if a.mb_s * first > b.mb_s * second {
-                    joined.op = a.op;
-                }
-                joined.temp_c = b.temp_c.or(a.temp_c);
-                joined.cumulative_bytes = b.cumulative_bytes.max(a.cumulative_bytes);
-                out.push(joined);
-                begin = b.t_s;
-            }
-            rest => out.extend(rest.iter().cloned()),
-        }
-    }
-    *rows = out;
 }
 
 /// Counts the bytes from rates and lengths, where no column did.

@@ -4,11 +4,15 @@ use std::io::BufRead;
 
 use super::columns::{self, Column, Scale};
 use super::lines::{Lines, cells};
-use super::{Format, ImportError, Imported, MAX_ROWS, Temperatures, accumulate, halve, step};
+use super::{Format, ImportError, Imported, MAX_ROWS, Temperatures, accumulate, step, thin::Thin};
 use crate::bench::series::{Context, Op, Sample, Series};
 
 /// Numbers of seconds beyond this are wall time.
 const EPOCH_S: f64 = 5e8;
+/// No device is faster.
+const MOST_MB_S: f64 = 1e7;
+/// Nor colder or warmer than these, in °C.
+const TEMPERATURES_C: std::ops::RangeInclusive<f64> = -60.0..=150.0;
 
 /// The columns of a table.
 struct Header {
@@ -185,6 +189,8 @@ struct Remarks {
     notes: Vec<String>,
     without_time: u64,
     without_rate: u64,
+    odd_rate: u64,
+    odd_temperature: u64,
     headers: u64,
     back_at: Option<u64>,
     cut: bool,
@@ -201,7 +207,14 @@ impl Remarks {
         };
         say(self.without_time, "without a time");
         say(self.without_rate, "without a rate");
+        say(self.odd_rate, "with a rate that no device has");
         say(self.headers, "that repeat the header");
+        if self.odd_temperature > 0 {
+            self.notes.push(format!(
+                "{} temperatures that no drive has: left out",
+                self.odd_temperature
+            ));
+        }
         if let Some(line) = self.back_at {
             self.notes.push(format!(
                 "line {line}: the clock goes back; rows are put in the order of time"
@@ -230,7 +243,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
     }
     let mut remarks = Remarks::default();
     guesses(&header, has_time, has_op, &mut remarks);
-    let mut samples: Vec<Sample> = Vec::new();
+    let mut samples = Thin::new();
     let mut known_op = Op::Write;
     let (mut previous_t, mut previous_total): (Option<f64>, Option<f64>) = (None, None);
     let mut count = 0_u64;
@@ -282,6 +295,10 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             }
             continue;
         };
+        if !(0.0..=MOST_MB_S).contains(&mb_s) {
+            remarks.odd_rate += 1;
+            continue;
+        }
         known_op = match (cells.op, both) {
             (Some(op), _) => op,
             (None, Some((w, r))) if w > r => Op::Write,
@@ -299,17 +316,26 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             iops: cells.iops,
             lat_p99_us: cells.lat_p99_us,
         });
-        if samples.len() >= MAX_ROWS {
-            halve(&mut samples);
-            remarks.joined = true;
-        }
     }
+    remarks.joined = samples.width() > 1;
+    let mut samples = samples.finish();
     if samples.is_empty() {
-        return Err(ImportError::Empty);
+        return Err(
+            if remarks.without_rate + remarks.without_time + remarks.odd_rate > 0 {
+                ImportError::NoRow
+            } else {
+                ImportError::Empty
+            },
+        );
     }
     let unit_known = header.has(|c| matches!(c, Column::Time(Some(_))));
     let epoch_s = clock(&mut samples, unit_known || !has_time, &mut remarks);
     kelvin(&header, &mut samples, &mut remarks);
+    for sample in &mut samples {
+        if sample.temp_c.take_if(|t| !TEMPERATURES_C.contains(t)).is_some() {
+            remarks.odd_temperature += 1;
+        }
+    }
     if !has_total {
         let step_s = step(&samples);
         accumulate(&mut samples, step_s);
@@ -420,7 +446,7 @@ pub(super) fn temperatures<R: BufRead>(
     }
     let mut remarks = Remarks::default();
     // Samples carry the readings, so that the clock is treated the same.
-    let mut samples: Vec<Sample> = Vec::new();
+    let mut samples = Thin::new();
     while let Some(text) = lines.next_line()? {
         let text = text.to_owned();
         let row = cells(&text, header.delimiter);
@@ -433,12 +459,10 @@ pub(super) fn temperatures<R: BufRead>(
             let mut sample = Sample::new(t, 0.0, Op::Idle);
             sample.temp_c = cells.temp_c;
             samples.push(sample);
-            if samples.len() >= MAX_ROWS {
-                halve(&mut samples);
-                remarks.joined = true;
-            }
         }
     }
+    remarks.joined = samples.width() > 1;
+    let mut samples = samples.finish();
     if samples.is_empty() {
         return Err(ImportError::Empty);
     }

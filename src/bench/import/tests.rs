@@ -162,6 +162,36 @@ fn long_files_are_joined() {
 }
 
 #[test]
+fn joined_rows_are_equally_long_everywhere() {
+    let mut text = String::from("t_s,mb_s,op,temp_c\n");
+    for i in 1..=1_200_000_u32 {
+        let (rate, temp) = if i <= 720_000 { (400, 40) } else { (250, 60) };
+        text.push_str(&format!("{i},{rate},write,{temp}\n"));
+    }
+    let read = ok(&text);
+    let samples = &read.series.samples;
+    assert!((250_000..MAX_ROWS).contains(&samples.len()), "{}", samples.len());
+    let mut begin = 0.0;
+    for s in samples {
+        assert!((s.t_s - begin - 4.0).abs() < 1e-6, "{begin} {s:?}");
+        begin = s.t_s;
+        let rate = if s.t_s <= 720_000.0 { 400.0 } else { 250.0 };
+        assert!((s.mb_s - rate).abs() < 1e-6, "{s:?}");
+    }
+    let total = samples.last().map_or(0, |s| s.cumulative_bytes);
+    assert_eq!(total, (720_000 * 400 + 480_000 * 250) * 1_000_000);
+}
+
+#[test]
+fn figures_that_no_device_has_are_left_out() {
+    let read = ok("t_s,mb_s,op,temp_c\n1,5,write,40\n2,-5,write,40\n3,1e300,write,40\n4,5,write,99999\n");
+    assert_eq!(rates(&read), [5.0, 5.0]);
+    assert_eq!(read.series.samples.get(1).and_then(|s| s.temp_c), None);
+    assert_eq!(read.notes.len(), 2, "{:?}", read.notes);
+    assert!(fails(b"t_s,mb_s\n1,NaN\n2,-3\n").contains("both a time and a rate"));
+}
+
+#[test]
 fn temperatures_of_another_file() {
     let mut log = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n3000, 1000, 1, 0, 0\n");
     let temps = temperatures(&b"time,temperature\n0.5,40\n2.5,41\n99,50\n"[..]).expect("temperatures");
