@@ -139,7 +139,12 @@ fn the_evidence_is_that_of_the_first_event() {
         series.samples.push(sample);
     }
     let verdict = analyze(&series);
-    assert_eq!(verdict.cause, Cause::Thermal, "{}", render(&verdict));
+    assert_eq!(
+        verdict.cause,
+        Cause::Thermal,
+        "{}",
+        drivethru::report::bench::verdict_text(&verdict)
+    );
     let events: Vec<_> = verdict.events.iter().map(|e| e.op).collect();
     assert_eq!(events, [Some(Op::Write), Some(Op::Read)]);
     let value = |feature: &str| {

@@ -462,9 +462,7 @@ impl Watch {
             regular.then(|| run.last().map(|l| l.0)).flatten()
         };
         let first = first_of(STALLS).or_else(|| if few { first_of(FEW_STALLS) } else { None });
-        let Some(onset_s) = first.filter(|_| !self.stalls_said) else {
-            return None;
-        };
+        let onset_s = first.filter(|_| !self.stalls_said)?;
         self.stalls_said = true;
         Some(self.alarm(AlarmKind::Stalls, t_s, onset_s, level))
     }
