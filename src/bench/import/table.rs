@@ -16,8 +16,8 @@ struct Header {
     names: Vec<String>,
     line: u64,
     delimiter: char,
-    /// Decimal commas.
-    comma: bool,
+    /// Whether the decimal mark is a comma, once a cell told.
+    comma: Option<bool>,
 }
 
 impl Header {
@@ -45,8 +45,31 @@ impl Header {
             names,
             line,
             delimiter,
-            comma: delimiter != ',',
+            // Where commas separate, a cell that has one is not to be guessed at.
+            comma: (delimiter == ',').then_some(false),
         }
+    }
+
+    /// Learns the decimal mark from the first row that has one, and tells it.
+    fn learn(&mut self, line: u64, row: &[String]) -> Option<String> {
+        if self.comma.is_some() {
+            return None;
+        }
+        let seen = self
+            .columns
+            .iter()
+            .zip(row)
+            .filter(|(column, _)| column.is_some_and(|c| c != Column::Op))
+            .filter_map(|(_, cell)| columns::mark(cell).map(|(comma, sure)| (comma, sure, cell)));
+        // Of cells that leave a doubt the first counts, if none is sure.
+        let (comma, _, cell) = seen.reduce(|best, other| if other.1 && !best.1 { other } else { best })?;
+        self.comma = Some(comma);
+        let name = if comma { "comma" } else { "point" };
+        Some(format!("line {line}: {cell:?}: the decimal mark is a {name}"))
+    }
+
+    fn decimal_comma(&self) -> bool {
+        self.comma == Some(true)
     }
 
     fn has(&self, test: impl Fn(&Column) -> bool) -> bool {
@@ -98,17 +121,18 @@ fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportErro
     for (index, (column, cell)) in header.columns.iter().zip(row).enumerate() {
         let Some(column) = column else { continue };
         let number = || {
-            columns::number(cell, header.comma)
+            columns::number(cell, header.decimal_comma())
                 .map(|n| n.map(|(value, _)| value))
                 .map_err(|()| header.bad(line, index, cell, "a number"))
         };
         let rate = |unit: &Option<f64>| {
-            columns::rate(cell, header.comma, *unit).map_err(|()| header.bad(line, index, cell, "a rate"))
+            columns::rate(cell, header.decimal_comma(), *unit)
+                .map_err(|()| header.bad(line, index, cell, "a rate"))
         };
         match column {
             Column::Time(unit) => {
-                let (time, wall) =
-                    time(cell, header.comma).ok_or_else(|| header.bad(line, index, cell, "a time"))?;
+                let (time, wall) = time(cell, header.decimal_comma())
+                    .ok_or_else(|| header.bad(line, index, cell, "a time"))?;
                 out.time = time.map(|t| if wall { t } else { t * unit.unwrap_or(1.0) });
                 out.wall = wall;
             }
@@ -116,7 +140,7 @@ fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportErro
             Column::WriteRate(unit) => out.write = rate(unit)?,
             Column::ReadRate(unit) => out.read = rate(unit)?,
             Column::Temperature(scale) => {
-                out.temp_c = columns::temperature(cell, header.comma, *scale)
+                out.temp_c = columns::temperature(cell, header.decimal_comma(), *scale)
                     .map_err(|()| header.bad(line, index, cell, "a temperature"))?;
             }
             Column::Op => {
@@ -220,7 +244,7 @@ impl Remarks {
 
 /// Reads a table whose first line is known.
 pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Imported, ImportError> {
-    let header = Header::read(first, lines.number);
+    let mut header = Header::read(first, lines.number);
     let has_rate = header.has(|c| matches!(c, Column::Rate(_) | Column::WriteRate(_) | Column::ReadRate(_)));
     let has_total = header.has(|c| matches!(c, Column::Total(_)));
     let has_time = header.has(|c| matches!(c, Column::Time(_)));
@@ -245,6 +269,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             remarks.cut = true;
             continue;
         }
+        remarks.notes.extend(header.learn(lines.number, &row));
         let cells = parse(&header, lines.number, &row)?;
         count += 1;
         remarks.wall |= cells.wall;
@@ -411,7 +436,7 @@ pub(super) fn temperatures<R: BufRead>(
     first: &str,
     mut lines: Lines<R>,
 ) -> Result<Temperatures, ImportError> {
-    let header = Header::read(first, lines.number);
+    let mut header = Header::read(first, lines.number);
     if !header.has(|c| matches!(c, Column::Temperature(_))) {
         return Err(header.missing("a temperature (temp_c, temperature, °C, ...)"));
     }
@@ -427,6 +452,7 @@ pub(super) fn temperatures<R: BufRead>(
         if row == header.names {
             continue;
         }
+        remarks.notes.extend(header.learn(lines.number, &row));
         let cells = parse(&header, lines.number, &row)?;
         remarks.wall |= cells.wall;
         if let (Some(t), Some(_)) = (cells.time.filter(|t| t.is_finite()), cells.temp_c) {

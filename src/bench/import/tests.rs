@@ -55,6 +55,37 @@ fn decimal_commas_and_semicolons() {
 }
 
 #[test]
+fn the_decimal_mark_is_what_the_cells_show() {
+    let says = |read: &Imported, what: &str| read.notes.iter().any(|n| n.contains(what));
+    let read = ok("t_s\tmb_s\top\n1.5\t100.25\twrite\n2.5\t1000\twrite\n");
+    assert_eq!(
+        (rates(&read), times(&read)),
+        (vec![100.25, 1000.0], vec![1.5, 2.5])
+    );
+    assert!(
+        says(&read, "line 2: \"1.5\": the decimal mark is a point"),
+        "{:?}",
+        read.notes
+    );
+    let read = ok("t_s;mb_s;op\n1;100;write\n2;100.25;write\n3;1,100.25;write\n");
+    assert_eq!(rates(&read), [100.0, 100.25, 1100.25]);
+    // Three digits behind a point are a fraction where nothing else is told.
+    assert_eq!(
+        rates(&ok("t_s;mb_s;op\n1.000;99.125;write\n2.000;98.250;write\n")),
+        [99.125, 98.25]
+    );
+    let read = ok("t_s;mb_s;op\n1;100;write\n2;99,5;write\n");
+    assert_eq!(rates(&read), [100.0, 99.5]);
+    assert!(says(&read, "line 3: \"99,5\": the decimal mark is a comma"));
+    let read = ok("t_s;mb_s;op\n1,5;1.234,5;write\n2,5;12.345,25 MB/s;write\n");
+    assert_eq!(rates(&read), [1234.5, 12345.25]);
+    assert_eq!(rates(&ok("t_s\tmb_s\top\n1\t99,5\twrite\n")), [99.5]);
+    // Both marks in one file: one of them would be read wrong by a thousand.
+    assert!(fails(b"t_s;mb_s;op\n1;99,5;write\n2;1.234;write\n").contains("line 3: mb_s: cannot read"));
+    assert!(fails(b"t_s;mb_s;op\n1;99.5;write\n2;1,234;write\n").contains("line 3: mb_s: cannot read"));
+}
+
+#[test]
 fn milliseconds_epochs_and_missing_clocks() {
     let read = ok("time,MB/s\n1000,5\n2000,6\n3000,7\n");
     assert_eq!(times(&read), [1.0, 2.0, 3.0]);
