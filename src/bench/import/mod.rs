@@ -219,7 +219,7 @@ impl Meta {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Temperatures {
-    /// Time in seconds and °C, in the order of the file.
+    /// Time in seconds and °C, in the order of time.
     pub readings: Vec<(f64, f64)>,
     /// Wall time at zero.
     pub epoch_s: Option<f64>,
@@ -272,7 +272,8 @@ pub fn attach(imported: &mut Imported, temperatures: &Temperatures) -> Option<St
 
 /// Joins neighbours so that half of the rows are left: bytes stay, rates become means.
 fn halve(rows: &mut Vec<Sample>) {
-    let mut begin = 0.0;
+    // Wall time does not begin at zero.
+    let mut begin = rows.first().map_or(0.0, |s| s.t_s) - step(rows.iter());
     let mut out = Vec::with_capacity(rows.len() / 2 + 1);
     for pair in rows.chunks(2) {
         match pair {

@@ -218,6 +218,32 @@ fn descriptions_fill_in_what_they_tell() {
     read.apply(&mut context);
     assert_eq!(
         (
+#[test]
+fn bytes_are_counted_in_the_order_of_time() {
+    let mut text = String::from("t_s,mb_s,op\n");
+    for t in (501..=999).rev() {
+        text.push_str(&format!("{t},100,write\n"));
+    }
+    let read = ok(&text);
+    assert!(times(&read).is_sorted());
+    let bytes = |read: &Imported| read.series.samples.last().map(|s| s.cumulative_bytes);
+    assert_eq!(bytes(&read), Some(49_900_000_000));
+    assert!(
+        read.notes
+            .iter()
+            .any(|n| n.contains("line 3: the clock goes back"))
+    );
+    // So that joined neighbours are neighbours in time.
+    let mut text = String::from("t_s,mb_s,op\n");
+    for t in (1..=600_000).rev() {
+        text.push_str(&format!("{t},{},write\n", if t % 2 == 0 { 50 } else { 150 }));
+    }
+    let read = ok(&text);
+    assert!(times(&read).is_sorted());
+    let odd = rates(&read).iter().filter(|r| **r != 100.0).count();
+    assert!(odd <= 100_002, "{odd}");
+}
+
             context.capacity_bytes,
             context.link_mb_s,
             context.start_offset_bytes
