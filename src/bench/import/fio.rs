@@ -124,6 +124,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
         format: Format::Fio,
         notes,
         epoch_s: None,
+        verdict: None,
     })
 }
 

@@ -349,10 +349,10 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
         format: Format::Csv,
         notes: remarks.finish(),
         epoch_s,
+        verdict: None,
     })
 }
 
-/// What the header leaves open.
 /// Puts rows in the order of time, those of one moment as in the file.
 fn in_order(samples: &mut [Sample], remarks: &Remarks) {
     if remarks.back_at.is_some() {
@@ -360,6 +360,7 @@ fn in_order(samples: &mut [Sample], remarks: &Remarks) {
     }
 }
 
+/// What the header leaves open.
 fn guesses(header: &Header, has_time: bool, has_op: bool, remarks: &mut Remarks) {
     let two = header.has(|c| matches!(c, Column::WriteRate(_) | Column::ReadRate(_)));
     if !has_time {
@@ -465,15 +466,15 @@ pub(super) fn temperatures<R: BufRead>(
         let cells = parse(&header, lines.number, &row)?;
         remarks.wall |= cells.wall;
         if let (Some(t), Some(_)) = (cells.time.filter(|t| t.is_finite()), cells.temp_c) {
-            let mut sample = Sample::new(t, 0.0, Op::Idle);
             if samples.last().is_some_and(|s| t < s.t_s) && remarks.back_at.is_none() {
                 remarks.back_at = Some(lines.number);
             }
+            let mut sample = Sample::new(t, 0.0, Op::Idle);
             sample.temp_c = cells.temp_c;
             samples.push(sample);
             if samples.len() >= MAX_ROWS {
-                halve(&mut samples);
                 in_order(&mut samples, &remarks);
+                halve(&mut samples);
                 remarks.joined = true;
             }
         }
@@ -481,8 +482,8 @@ pub(super) fn temperatures<R: BufRead>(
     if samples.is_empty() {
         return Err(ImportError::Empty);
     }
-    let unit_known = header.has(|c| matches!(c, Column::Time(Some(_))));
     in_order(&mut samples, &remarks);
+    let unit_known = header.has(|c| matches!(c, Column::Time(Some(_))));
     // A slow reader's seconds are not milliseconds: only steps of 500 and more are.
     let slow = step(&samples) < 500.0 && samples.first().is_some_and(|s| s.t_s < EPOCH_S);
     let epoch_s = clock(&mut samples, unit_known || slow, &mut remarks);

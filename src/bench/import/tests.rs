@@ -165,6 +165,32 @@ fn runs_of_ours() {
 }
 
 #[test]
+fn a_table_of_ours_keeps_its_verdict() {
+    let verdict = serde_json::to_string(&crate::bench::detect::analyze(&Series::default())).expect("JSON");
+    let run = |rows: &str, verdict: &str| {
+        format!(
+            r#"{{"schema":"drivethru-bench/1","samples":[{{"t_s":1.0,"mb_s":5.0,"cumulative_bytes":5,"op":"read"}}],
+                "rows":{rows},"verdict":{verdict}}}"#
+        )
+    };
+    let read = ok(&run(r#"[{"name":"4 KiB"}]"#, &verdict));
+    let stored = read
+        .verdict
+        .as_ref()
+        .map(|v| serde_json::to_string(v).expect("JSON"));
+    assert_eq!(stored, Some(verdict.clone()));
+    assert!(
+        read.notes.iter().any(|n| n.contains("judged on its own")),
+        "{:?}",
+        read.notes
+    );
+    let read = ok(&run("[]", &verdict));
+    assert_eq!((read.verdict, read.notes), (None, vec![]));
+    assert!(fails(run("[1]", r#"{"cause":1}"#).as_bytes()).contains("verdict"));
+    assert!(fails(run("[1]", "null").as_bytes()).contains("verdict"));
+}
+
+#[test]
 fn rubbish_is_named() {
     assert!(fails(b"").contains("empty"));
     assert!(fails(b"\n\n# only a remark\n").contains("empty"));
@@ -193,32 +219,6 @@ fn long_files_are_joined() {
 }
 
 #[test]
-fn temperatures_of_another_file() {
-    let mut log = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n3000, 1000, 1, 0, 0\n");
-    let temps = temperatures(&b"time,temperature\n0.5,40\n2.5,41\n99,50\n"[..]).expect("temperatures");
-    assert_eq!(attach(&mut log, &temps), None);
-    let seen: Vec<Option<f64>> = log.series.samples.iter().map(|s| s.temp_c).collect();
-    assert_eq!(seen, [Some(40.0), None, Some(41.0)]);
-    let temps = temperatures(&b"timestamp,temp_k\n2026-01-01T00:00:00Z,313.15\n"[..]).expect("temperatures");
-    assert!(attach(&mut log, &temps).is_some_and(|n| n.contains("wall time")));
-    assert!(temperatures(&b"a,b\n1,2\n"[..]).is_err());
-    assert!(temperatures(&b""[..]).is_err());
-}
-
-#[test]
-fn descriptions_fill_in_what_they_tell() {
-    let read = meta(
-        &br#"{"schema":"x","capacity_bytes":null,"link_mb_s":440,"sample_s":1.0,"start_offset_bytes":5}"#[..],
-    )
-    .expect("a description");
-    let mut context = Context {
-        capacity_bytes: Some(9),
-        ..Context::default()
-    };
-    read.apply(&mut context);
-    assert_eq!(
-        (
-#[test]
 fn bytes_are_counted_in_the_order_of_time() {
     let mut text = String::from("t_s,mb_s,op\n");
     for t in (501..=999).rev() {
@@ -244,6 +244,32 @@ fn bytes_are_counted_in_the_order_of_time() {
     assert!(odd <= 100_002, "{odd}");
 }
 
+#[test]
+fn temperatures_of_another_file() {
+    let mut log = ok("1000, 1000, 1, 0, 0\n2000, 1000, 1, 0, 0\n3000, 1000, 1, 0, 0\n");
+    let temps = temperatures(&b"time,temperature\n0.5,40\n2.5,41\n99,50\n"[..]).expect("temperatures");
+    assert_eq!(attach(&mut log, &temps), None);
+    let seen: Vec<Option<f64>> = log.series.samples.iter().map(|s| s.temp_c).collect();
+    assert_eq!(seen, [Some(40.0), None, Some(41.0)]);
+    let temps = temperatures(&b"timestamp,temp_k\n2026-01-01T00:00:00Z,313.15\n"[..]).expect("temperatures");
+    assert!(attach(&mut log, &temps).is_some_and(|n| n.contains("wall time")));
+    assert!(temperatures(&b"a,b\n1,2\n"[..]).is_err());
+    assert!(temperatures(&b""[..]).is_err());
+}
+
+#[test]
+fn descriptions_fill_in_what_they_tell() {
+    let read = meta(
+        &br#"{"schema":"x","capacity_bytes":null,"link_mb_s":440,"sample_s":1.0,"start_offset_bytes":5}"#[..],
+    )
+    .expect("a description");
+    let mut context = Context {
+        capacity_bytes: Some(9),
+        ..Context::default()
+    };
+    read.apply(&mut context);
+    assert_eq!(
+        (
             context.capacity_bytes,
             context.link_mb_s,
             context.start_offset_bytes
