@@ -152,6 +152,66 @@ fn logs_of_fio() {
 }
 
 #[test]
+fn stops_in_logs_of_fio_are_zeros() {
+    use crate::bench::detect::analyze;
+    use crate::bench::verdict::Cause;
+    let stopped = |s: u32| (60..75).contains(&s);
+    let mut table = String::from("t_s,mb_s,op\n");
+    let (mut each, mut averaged) = (String::new(), String::new());
+    for s in 0..180 {
+        let mb_s = if stopped(s) { 0.0 } else { 131.072 };
+        table.push_str(&format!("{},{mb_s},write\n", s + 1));
+        if stopped(s) {
+            continue;
+        }
+        // A row is late by a few ms, as they are.
+        averaged.push_str(&format!("{}, 128000, 1, 0, 0\n", (s + 1) * 1000 + s % 7));
+        for request in 0..50 {
+            each.push_str(&format!("{}, 131072, 1, 2621440, 0\n", s * 1000 + request * 20));
+        }
+    }
+    let table = analyze(&ok(&table).series);
+    assert_eq!(table.cause, Cause::Link);
+    for log in [each, averaged] {
+        let read = ok(&log);
+        let zeros = rates(&read).iter().filter(|r| **r == 0.0).count();
+        assert_eq!((zeros, read.series.samples.len()), (15, 180));
+        assert!(times(&read).is_sorted());
+        let note = "15 s without rows at 60 s";
+        assert!(read.notes.iter().any(|n| n.contains(note)), "{:?}", read.notes);
+        let verdict = analyze(&read.series);
+        assert_eq!(verdict.cause, table.cause);
+        let kinds = |v: &crate::bench::verdict::Verdict| {
+            v.events
+                .iter()
+                .map(|e| (e.cause, e.kind.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&verdict), kinds(&table));
+    }
+    // Between a workload and the next nobody asked for anything.
+    let line = |s: u32, op: u32| format!("{}, 128000, {op}, 0, 0\n", s * 1000);
+    let two: String = (1..=60)
+        .map(|s| line(s, 1))
+        .chain((80..140).map(|s| line(s, 0)))
+        .collect();
+    assert_eq!(ok(&two).series.samples.len(), 120);
+    // Nor is a log without a beat filled, nor a single row that is missing.
+    let odd: String = (1..=40).map(|s| line(s * s, 1)).collect();
+    assert_eq!(ok(&odd).series.samples.len(), 40);
+    let one: String = (1..=40).filter(|s| *s != 20).map(|s| line(s, 1)).collect();
+    assert_eq!(ok(&one).series.samples.len(), 39);
+    // Days between two rows are no reason to write each second.
+    let far: String = (0..400)
+        .map(|i| format!("{}, 9, 1, 131072, 0\n", i * 10))
+        .collect();
+    assert_eq!(
+        ok(&(far + "900000000, 9, 1, 131072, 0\n")).series.samples.len(),
+        5
+    );
+}
+
+#[test]
 fn runs_of_ours() {
     let read = ok(
         r#"{"schema":"drivethru-bench/1","samples":[{"t_s":1.0,"mb_s":5.0,"cumulative_bytes":5,"op":"write"}],
