@@ -45,7 +45,10 @@ pub(super) fn run(context: &Context, args: &AnalyzeArgs) -> Result<Exit, Stop> {
         for remark in &imported.notes {
             note(&format!("{name}: {remark}"));
         }
-        let verdict = detect::analyze(&imported.series);
+        let verdict = match &imported.verdict {
+            Some(stored) => stored.clone(),
+            None => detect::analyze(&imported.series),
+        };
         if context.common.json {
             context.print_json(&verdict)?;
         } else {

@@ -412,8 +412,9 @@ pub fn traces() -> Vec<(String, Run)> {
     files
         .into_iter()
         .map(|path| {
-            let csv = std::fs::read_to_string(&path).expect("a trace");
-            let samples = drivethru::report::bench::csv::read(&csv).expect("a trace in our columns");
+            let csv = std::fs::read(&path).expect("a trace");
+            let imported = drivethru::bench::import::read(csv.as_slice()).expect("a trace in our columns");
+            let samples = imported.series.samples;
             let label: serde_json::Value =
                 serde_json::from_slice(&std::fs::read(path.with_extension("json")).expect("its label"))
                     .expect("JSON");

@@ -226,14 +226,8 @@ pub(super) fn recognise(header: &str) -> Option<Column> {
     time_unit(name).map(|scale| Column::Time(Some(scale)))
 }
 
-/// A number with or without a unit behind it, and that unit. Absent where nothing was measured; `Err` where it is something
-/// else.
-pub(super) fn number(cell: &str, comma: bool) -> Result<Option<(f64, &str)>, ()> {
-    let text = cell.trim();
-    let missing = ["", "-", "n/a", "na", "nan", "null", "none", "--", "?"];
-    if missing.contains(&text.to_lowercase().as_str()) {
-        return Ok(None);
-    }
+/// The number at the start of a cell, and what follows.
+fn split(text: &str) -> (&str, &str) {
     let end = text
         .char_indices()
         .find(|(i, c)| {
@@ -244,13 +238,61 @@ pub(super) fn number(cell: &str, comma: bool) -> Result<Option<(f64, &str)>, ()>
             !(c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '+') || exponent)
         })
         .map_or(text.len(), |(i, _)| i);
-    let (digits, unit) = (text.get(..end).unwrap_or(text), text.get(end..).unwrap_or(""));
-    let value: f64 = if comma {
-        digits.replace('.', "").replace(',', ".").parse()
-    } else {
-        digits.parse()
+    (text.get(..end).unwrap_or(text), text.get(end..).unwrap_or(""))
+}
+
+/// Digits with a decimal point and without groups. Groups count only where nothing else can be meant: `1.234` alone is no
+/// number where the comma is the decimal mark, since it may be a thousand times as much.
+fn plain(digits: &str, comma: bool) -> Option<String> {
+    let (mark, group) = if comma { (',', '.') } else { ('.', ',') };
+    if !digits.contains(group) {
+        return Some(digits.replace(mark, "."));
     }
-    .map_err(|_| ())?;
+    let (whole, fraction) = match digits.split_once(mark) {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (digits, None),
+    };
+    let parts: Vec<&str> = whole.trim_start_matches(['-', '+']).split(group).collect();
+    let grouped = parts.iter().enumerate().all(|(i, part)| {
+        let length = if i == 0 { 1..=3 } else { 3..=3 };
+        length.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    });
+    let clear = fraction.is_some_and(|f| !f.contains(group)) || fraction.is_none() && parts.len() > 2;
+    (grouped && clear).then(|| {
+        let whole = whole.replace(group, "");
+        fraction.map_or(whole.clone(), |f| format!("{whole}.{f}"))
+    })
+}
+
+/// Whether a number's decimal mark is a comma, and whether it can be nothing else (`1,234` might be a thousand). Absent where
+/// there is no mark.
+pub(super) fn mark(cell: &str) -> Option<(bool, bool)> {
+    let (digits, _) = split(cell.trim());
+    let reads = |comma| plain(digits, comma).is_some_and(|d| d.parse::<f64>().is_ok());
+    if !digits.contains(['.', ',']) {
+        return None;
+    }
+    match (reads(false), reads(true)) {
+        (true, false) | (false, true) => {
+            let comma = reads(true);
+            let tail = digits.rsplit(['.', ',']).next().unwrap_or_default();
+            let several = digits.matches(['.', ',']).count() > 1;
+            Some((comma, several || tail.len() != 3))
+        }
+        _ => None,
+    }
+}
+
+/// A number with or without a unit behind it, and that unit. Absent where nothing was measured; `Err` where it is something
+/// else.
+pub(super) fn number(cell: &str, comma: bool) -> Result<Option<(f64, &str)>, ()> {
+    let text = cell.trim();
+    let missing = ["", "-", "n/a", "na", "nan", "null", "none", "--", "?"];
+    if missing.contains(&text.to_lowercase().as_str()) {
+        return Ok(None);
+    }
+    let (digits, unit) = split(text);
+    let value: f64 = plain(digits, comma).ok_or(())?.parse().map_err(|_| ())?;
     Ok(Some((value, unit.trim())))
 }
 
@@ -344,9 +386,37 @@ mod tests {
     }
 
     #[test]
+    fn decimal_marks_are_seen() {
+        for (cell, seen) in [
+            ("12", None),
+            ("01.02.2026 10:00", None),
+            ("10:00:01.5", None),
+            ("1.5", Some((false, true))),
+            ("1.234", Some((false, false))),
+            ("1,234", Some((true, false))),
+            ("100,5 MB/s", Some((true, true))),
+            ("1.234,5", Some((true, true))),
+            ("1.234.567", Some((true, true))),
+            ("1,234.5", Some((false, true))),
+        ] {
+            assert_eq!(mark(cell), seen, "{cell}");
+        }
+    }
+
+    #[test]
     fn numbers_are_read_as_people_write_them() {
         assert_eq!(number("12.5", false), Ok(Some((12.5, ""))));
         assert_eq!(number("1.234,5", true), Ok(Some((1234.5, ""))));
+        assert_eq!(number("-1.234.567", true), Ok(Some((-1_234_567.0, ""))));
+        assert_eq!(number("1,234.5", false), Ok(Some((1234.5, ""))));
+        for (cell, comma) in [
+            ("1.234", true),
+            ("100.25", true),
+            ("1,234", false),
+            ("1.23,4", true),
+        ] {
+            assert_eq!(number(cell, comma), Err(()), "{cell}");
+        }
         assert_eq!(number("1e3", false), Ok(Some((1000.0, ""))));
         assert_eq!(number("N/A", false), Ok(None));
         assert_eq!(number("12 MB/s", false), Ok(Some((12.0, "MB/s"))));

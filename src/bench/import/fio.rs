@@ -108,9 +108,14 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             .all(|l| l.samples.len() > 8 && step(&l.samples) / (l.width as f64) < 0.1);
     let mut samples = if fine {
         notes.push("the log has a row for each request: bytes were counted per second".to_owned());
-        seconds(&per_request)
+        stops(seconds(&per_request), 1.0, 1, &mut notes)
     } else {
-        merge(lanes, &mut notes)
+        let joined = lanes.iter().any(|l| l.width > 1);
+        let merged = merge(lanes, &mut notes);
+        match regular(&merged) {
+            Some(interval) if !joined => stops(merged, interval, 2, &mut notes),
+            _ => merged,
+        }
     };
     if samples.is_empty() {
         return Err(ImportError::Empty);
@@ -125,6 +130,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
         format: Format::Fio,
         notes,
         epoch_s: None,
+        verdict: None,
     })
 }
 
@@ -197,6 +203,65 @@ fn seconds(per_request: &[(Op, u64, f64)]) -> Vec<Sample> {
             .map_or(Op::Write, |m| m.0);
         let end = second.first().map_or(0.0, |s| s.1 as f64) + 1.0;
         out.push(Sample::new(end, total / 1e6, most));
+    }
+    out
+}
+
+/// The distance of an averaged log's rows, if they have one.
+fn regular(samples: &[Sample]) -> Option<f64> {
+    let interval = step(samples);
+    let near = samples
+        .iter()
+        .zip(samples.iter().skip(1))
+        .filter(|(a, b)| ((b.t_s - a.t_s) / interval - 1.0).abs() < 0.25)
+        .count();
+    (samples.len() > 8 && near * 5 >= (samples.len() - 1) * 4).then_some(interval)
+}
+
+/// Puts zeros into holes of at least `least` rows: fio writes no row for an interval in which nothing was completed. A hole
+/// between two workloads, one after the other, stays: nobody asked for anything there.
+fn stops(samples: Vec<Sample>, interval: f64, least: usize, notes: &mut Vec<String>) -> Vec<Sample> {
+    let (Some(begin), Some(end)) = (samples.first(), samples.last()) else {
+        return samples;
+    };
+    if (end.t_s - begin.t_s) / interval > MAX_ROWS as f64 {
+        return samples;
+    }
+    let spans = [Op::Write, Op::Read].map(|op| {
+        let of = |s: &Sample| s.op == op;
+        samples.iter().position(of).zip(samples.iter().rposition(of))
+    });
+    let mut out: Vec<Sample> = Vec::with_capacity(samples.len());
+    let (mut holes, mut rows, mut at) = (0_u64, 0_usize, 0.0);
+    for (i, sample) in samples.iter().enumerate() {
+        if let Some(before) = out.last().cloned() {
+            let missing = ((sample.t_s - before.t_s) / interval).round().max(1.0) as usize - 1;
+            let within = spans
+                .iter()
+                .flatten()
+                .any(|(first, last)| *first < i && i <= *last);
+            if missing >= least && within {
+                if holes == 0 {
+                    at = before.t_s;
+                }
+                holes += 1;
+                rows += missing;
+                out.extend(
+                    (1..=missing).map(|k| Sample::new(before.t_s + k as f64 * interval, 0.0, before.op)),
+                );
+            }
+        }
+        out.push(sample.clone());
+    }
+    let length = rows as f64 * interval;
+    match holes {
+        0 => {}
+        1 => notes.push(format!(
+            "{length:.0} s without rows at {at:.0} s: nothing was completed there, taken as a stop"
+        )),
+        _ => notes.push(format!(
+            "{length:.0} s without rows in {holes} places, the first at {at:.0} s: nothing was completed there, taken as stops"
+        )),
     }
     out
 }

@@ -13,8 +13,11 @@ mod thin;
 use std::io::{BufRead, Read};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::series::{Context, Sample, Series};
+use super::verdict::Verdict;
 
 /// Rows that are kept of one file; of a longer one, neighbours are joined.
 pub const MAX_ROWS: usize = 500_000;
@@ -45,6 +48,8 @@ pub struct Imported {
     pub notes: Vec<String>,
     /// Wall time at zero of the series, in seconds since 1970, if the file tells.
     pub epoch_s: Option<f64>,
+    /// What was said when it was measured, of a run whose samples are no single series.
+    pub verdict: Option<Verdict>,
 }
 
 /// Why a file cannot be used.
@@ -144,6 +149,11 @@ struct Part {
     samples: Vec<Sample>,
     #[serde(default)]
     context: Context,
+    #[serde(default)]
+    rows: Vec<IgnoredAny>,
+    /// Of a run with rows it has to be one of ours, of others it is not looked at.
+    #[serde(default)]
+    verdict: Value,
 }
 
 fn run(input: impl BufRead) -> Result<Imported, ImportError> {
@@ -167,14 +177,26 @@ fn run(input: impl BufRead) -> Result<Imported, ImportError> {
     if part.samples.is_empty() {
         return Err(ImportError::Empty);
     }
+    let (mut verdict, mut notes) = (None, Vec::new());
+    if !part.rows.is_empty() {
+        let stored = serde_json::from_value(part.verdict).map_err(|e| ImportError::Document {
+            why: format!("a run with rows, whose verdict cannot be read: {e}"),
+        })?;
+        verdict = Some(stored);
+        notes.push(
+            "a run with rows: each row was judged on its own when it was measured; that verdict is shown"
+                .to_owned(),
+        );
+    }
     Ok(Imported {
         series: Series {
             samples: part.samples,
             context: part.context,
         },
         format: Format::Run,
-        notes: Vec::new(),
+        notes,
         epoch_s: None,
+        verdict,
     })
 }
 
@@ -223,7 +245,7 @@ impl Meta {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Temperatures {
-    /// Time in seconds and °C, in the order of the file.
+    /// Time in seconds and °C, in the order of time.
     pub readings: Vec<(f64, f64)>,
     /// Wall time at zero.
     pub epoch_s: Option<f64>,

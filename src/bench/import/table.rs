@@ -20,8 +20,8 @@ struct Header {
     names: Vec<String>,
     line: u64,
     delimiter: char,
-    /// Decimal commas.
-    comma: bool,
+    /// Whether the decimal mark is a comma, once a cell told.
+    comma: Option<bool>,
 }
 
 impl Header {
@@ -49,8 +49,31 @@ impl Header {
             names,
             line,
             delimiter,
-            comma: delimiter != ',',
+            // Where commas separate, a cell that has one is not to be guessed at.
+            comma: (delimiter == ',').then_some(false),
         }
+    }
+
+    /// Learns the decimal mark from the first row that has one, and tells it.
+    fn learn(&mut self, line: u64, row: &[String]) -> Option<String> {
+        if self.comma.is_some() {
+            return None;
+        }
+        let seen = self
+            .columns
+            .iter()
+            .zip(row)
+            .filter(|(column, _)| column.is_some_and(|c| c != Column::Op))
+            .filter_map(|(_, cell)| columns::mark(cell).map(|(comma, sure)| (comma, sure, cell)));
+        // Of cells that leave a doubt the first counts, if none is sure.
+        let (comma, _, cell) = seen.reduce(|best, other| if other.1 && !best.1 { other } else { best })?;
+        self.comma = Some(comma);
+        let name = if comma { "comma" } else { "point" };
+        Some(format!("line {line}: {cell:?}: the decimal mark is a {name}"))
+    }
+
+    fn decimal_comma(&self) -> bool {
+        self.comma == Some(true)
     }
 
     fn has(&self, test: impl Fn(&Column) -> bool) -> bool {
@@ -102,17 +125,18 @@ fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportErro
     for (index, (column, cell)) in header.columns.iter().zip(row).enumerate() {
         let Some(column) = column else { continue };
         let number = || {
-            columns::number(cell, header.comma)
+            columns::number(cell, header.decimal_comma())
                 .map(|n| n.map(|(value, _)| value))
                 .map_err(|()| header.bad(line, index, cell, "a number"))
         };
         let rate = |unit: &Option<f64>| {
-            columns::rate(cell, header.comma, *unit).map_err(|()| header.bad(line, index, cell, "a rate"))
+            columns::rate(cell, header.decimal_comma(), *unit)
+                .map_err(|()| header.bad(line, index, cell, "a rate"))
         };
         match column {
             Column::Time(unit) => {
-                let (time, wall) =
-                    time(cell, header.comma).ok_or_else(|| header.bad(line, index, cell, "a time"))?;
+                let (time, wall) = time(cell, header.decimal_comma())
+                    .ok_or_else(|| header.bad(line, index, cell, "a time"))?;
                 out.time = time.map(|t| if wall { t } else { t * unit.unwrap_or(1.0) });
                 out.wall = wall;
             }
@@ -120,7 +144,7 @@ fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportErro
             Column::WriteRate(unit) => out.write = rate(unit)?,
             Column::ReadRate(unit) => out.read = rate(unit)?,
             Column::Temperature(scale) => {
-                out.temp_c = columns::temperature(cell, header.comma, *scale)
+                out.temp_c = columns::temperature(cell, header.decimal_comma(), *scale)
                     .map_err(|()| header.bad(line, index, cell, "a temperature"))?;
             }
             Column::Op => {
@@ -233,7 +257,7 @@ impl Remarks {
 
 /// Reads a table whose first line is known.
 pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Imported, ImportError> {
-    let header = Header::read(first, lines.number);
+    let mut header = Header::read(first, lines.number);
     let has_rate = header.has(|c| matches!(c, Column::Rate(_) | Column::WriteRate(_) | Column::ReadRate(_)));
     let has_total = header.has(|c| matches!(c, Column::Total(_)));
     let has_time = header.has(|c| matches!(c, Column::Time(_)));
@@ -258,6 +282,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             remarks.cut = true;
             continue;
         }
+        remarks.notes.extend(header.learn(lines.number, &row));
         let cells = parse(&header, lines.number, &row)?;
         count += 1;
         remarks.wall |= cells.wall;
@@ -328,6 +353,7 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             },
         );
     }
+    in_order(&mut samples, &remarks);
     let unit_known = header.has(|c| matches!(c, Column::Time(Some(_))));
     let epoch_s = clock(&mut samples, unit_known || !has_time, &mut remarks);
     kelvin(&header, &mut samples, &mut remarks);
@@ -348,7 +374,15 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
         format: Format::Csv,
         notes: remarks.finish(),
         epoch_s,
+        verdict: None,
     })
+}
+
+/// Puts rows in the order of time, those of one moment as in the file.
+fn in_order(samples: &mut [Sample], remarks: &Remarks) {
+    if remarks.back_at.is_some() {
+        samples.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    }
 }
 
 /// What the header leaves open.
@@ -437,7 +471,7 @@ pub(super) fn temperatures<R: BufRead>(
     first: &str,
     mut lines: Lines<R>,
 ) -> Result<Temperatures, ImportError> {
-    let header = Header::read(first, lines.number);
+    let mut header = Header::read(first, lines.number);
     if !header.has(|c| matches!(c, Column::Temperature(_))) {
         return Err(header.missing("a temperature (temp_c, temperature, °C, ...)"));
     }
@@ -447,15 +481,21 @@ pub(super) fn temperatures<R: BufRead>(
     let mut remarks = Remarks::default();
     // Samples carry the readings, so that the clock is treated the same.
     let mut samples = Thin::new();
+    let mut previous_t: Option<f64> = None;
     while let Some(text) = lines.next_line()? {
         let text = text.to_owned();
         let row = cells(&text, header.delimiter);
         if row == header.names {
             continue;
         }
+        remarks.notes.extend(header.learn(lines.number, &row));
         let cells = parse(&header, lines.number, &row)?;
         remarks.wall |= cells.wall;
         if let (Some(t), Some(_)) = (cells.time.filter(|t| t.is_finite()), cells.temp_c) {
+            if previous_t.is_some_and(|p| t < p) && remarks.back_at.is_none() {
+                remarks.back_at = Some(lines.number);
+            }
+            previous_t = Some(t);
             let mut sample = Sample::new(t, 0.0, Op::Idle);
             sample.temp_c = cells.temp_c;
             samples.push(sample);
@@ -466,6 +506,7 @@ pub(super) fn temperatures<R: BufRead>(
     if samples.is_empty() {
         return Err(ImportError::Empty);
     }
+    in_order(&mut samples, &remarks);
     let unit_known = header.has(|c| matches!(c, Column::Time(Some(_))));
     // A slow reader's seconds are not milliseconds: only steps of 500 and more are.
     let slow = step(&samples) < 500.0 && samples.first().is_some_and(|s| s.t_s < EPOCH_S);

@@ -55,6 +55,37 @@ fn decimal_commas_and_semicolons() {
 }
 
 #[test]
+fn the_decimal_mark_is_what_the_cells_show() {
+    let says = |read: &Imported, what: &str| read.notes.iter().any(|n| n.contains(what));
+    let read = ok("t_s\tmb_s\top\n1.5\t100.25\twrite\n2.5\t1000\twrite\n");
+    assert_eq!(
+        (rates(&read), times(&read)),
+        (vec![100.25, 1000.0], vec![1.5, 2.5])
+    );
+    assert!(
+        says(&read, "line 2: \"1.5\": the decimal mark is a point"),
+        "{:?}",
+        read.notes
+    );
+    let read = ok("t_s;mb_s;op\n1;100;write\n2;100.25;write\n3;1,100.25;write\n");
+    assert_eq!(rates(&read), [100.0, 100.25, 1100.25]);
+    // Three digits behind a point are a fraction where nothing else is told.
+    assert_eq!(
+        rates(&ok("t_s;mb_s;op\n1.000;99.125;write\n2.000;98.250;write\n")),
+        [99.125, 98.25]
+    );
+    let read = ok("t_s;mb_s;op\n1;100;write\n2;99,5;write\n");
+    assert_eq!(rates(&read), [100.0, 99.5]);
+    assert!(says(&read, "line 3: \"99,5\": the decimal mark is a comma"));
+    let read = ok("t_s;mb_s;op\n1,5;1.234,5;write\n2,5;12.345,25 MB/s;write\n");
+    assert_eq!(rates(&read), [1234.5, 12345.25]);
+    assert_eq!(rates(&ok("t_s\tmb_s\top\n1\t99,5\twrite\n")), [99.5]);
+    // Both marks in one file: one of them would be read wrong by a thousand.
+    assert!(fails(b"t_s;mb_s;op\n1;99,5;write\n2;1.234;write\n").contains("line 3: mb_s: cannot read"));
+    assert!(fails(b"t_s;mb_s;op\n1;99.5;write\n2;1,234;write\n").contains("line 3: mb_s: cannot read"));
+}
+
+#[test]
 fn milliseconds_epochs_and_missing_clocks() {
     let read = ok("time,MB/s\n1000,5\n2000,6\n3000,7\n");
     assert_eq!(times(&read), [1.0, 2.0, 3.0]);
@@ -121,6 +152,66 @@ fn logs_of_fio() {
 }
 
 #[test]
+fn stops_in_logs_of_fio_are_zeros() {
+    use crate::bench::detect::analyze;
+    use crate::bench::verdict::Cause;
+    let stopped = |s: u32| (60..75).contains(&s);
+    let mut table = String::from("t_s,mb_s,op\n");
+    let (mut each, mut averaged) = (String::new(), String::new());
+    for s in 0..180 {
+        let mb_s = if stopped(s) { 0.0 } else { 131.072 };
+        table.push_str(&format!("{},{mb_s},write\n", s + 1));
+        if stopped(s) {
+            continue;
+        }
+        // A row is late by a few ms, as they are.
+        averaged.push_str(&format!("{}, 128000, 1, 0, 0\n", (s + 1) * 1000 + s % 7));
+        for request in 0..50 {
+            each.push_str(&format!("{}, 131072, 1, 2621440, 0\n", s * 1000 + request * 20));
+        }
+    }
+    let table = analyze(&ok(&table).series);
+    assert_eq!(table.cause, Cause::Link);
+    for log in [each, averaged] {
+        let read = ok(&log);
+        let zeros = rates(&read).iter().filter(|r| **r == 0.0).count();
+        assert_eq!((zeros, read.series.samples.len()), (15, 180));
+        assert!(times(&read).is_sorted());
+        let note = "15 s without rows at 60 s";
+        assert!(read.notes.iter().any(|n| n.contains(note)), "{:?}", read.notes);
+        let verdict = analyze(&read.series);
+        assert_eq!(verdict.cause, table.cause);
+        let kinds = |v: &crate::bench::verdict::Verdict| {
+            v.events
+                .iter()
+                .map(|e| (e.cause, e.kind.clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&verdict), kinds(&table));
+    }
+    // Between a workload and the next nobody asked for anything.
+    let line = |s: u32, op: u32| format!("{}, 128000, {op}, 0, 0\n", s * 1000);
+    let two: String = (1..=60)
+        .map(|s| line(s, 1))
+        .chain((80..140).map(|s| line(s, 0)))
+        .collect();
+    assert_eq!(ok(&two).series.samples.len(), 120);
+    // Nor is a log without a beat filled, nor a single row that is missing.
+    let odd: String = (1..=40).map(|s| line(s * s, 1)).collect();
+    assert_eq!(ok(&odd).series.samples.len(), 40);
+    let one: String = (1..=40).filter(|s| *s != 20).map(|s| line(s, 1)).collect();
+    assert_eq!(ok(&one).series.samples.len(), 39);
+    // Days between two rows are no reason to write each second.
+    let far: String = (0..400)
+        .map(|i| format!("{}, 9, 1, 131072, 0\n", i * 10))
+        .collect();
+    assert_eq!(
+        ok(&(far + "900000000, 9, 1, 131072, 0\n")).series.samples.len(),
+        5
+    );
+}
+
+#[test]
 fn runs_of_ours() {
     let read = ok(
         r#"{"schema":"drivethru-bench/1","samples":[{"t_s":1.0,"mb_s":5.0,"cumulative_bytes":5,"op":"write"}],
@@ -131,6 +222,32 @@ fn runs_of_ours() {
     assert!(fails(b"{\"schema\":\"drivethru-temp/1\",\"samples\":[]}").contains("another kind"));
     assert!(fails(b"{\"a\":1}").contains("samples"));
     assert!(fails(b"{").contains("EOF"));
+}
+
+#[test]
+fn a_table_of_ours_keeps_its_verdict() {
+    let verdict = serde_json::to_string(&crate::bench::detect::analyze(&Series::default())).expect("JSON");
+    let run = |rows: &str, verdict: &str| {
+        format!(
+            r#"{{"schema":"drivethru-bench/1","samples":[{{"t_s":1.0,"mb_s":5.0,"cumulative_bytes":5,"op":"read"}}],
+                "rows":{rows},"verdict":{verdict}}}"#
+        )
+    };
+    let read = ok(&run(r#"[{"name":"4 KiB"}]"#, &verdict));
+    let stored = read
+        .verdict
+        .as_ref()
+        .map(|v| serde_json::to_string(v).expect("JSON"));
+    assert_eq!(stored, Some(verdict.clone()));
+    assert!(
+        read.notes.iter().any(|n| n.contains("judged on its own")),
+        "{:?}",
+        read.notes
+    );
+    let read = ok(&run("[]", &verdict));
+    assert_eq!((read.verdict, read.notes), (None, vec![]));
+    assert!(fails(run("[1]", r#"{"cause":1}"#).as_bytes()).contains("verdict"));
+    assert!(fails(run("[1]", "null").as_bytes()).contains("verdict"));
 }
 
 #[test]
@@ -189,6 +306,32 @@ fn figures_that_no_device_has_are_left_out() {
     assert_eq!(read.series.samples.get(1).and_then(|s| s.temp_c), None);
     assert_eq!(read.notes.len(), 2, "{:?}", read.notes);
     assert!(fails(b"t_s,mb_s\n1,NaN\n2,-3\n").contains("both a time and a rate"));
+}
+
+#[test]
+fn bytes_are_counted_in_the_order_of_time() {
+    let mut text = String::from("t_s,mb_s,op\n");
+    for t in (501..=999).rev() {
+        text.push_str(&format!("{t},100,write\n"));
+    }
+    let read = ok(&text);
+    assert!(times(&read).is_sorted());
+    let bytes = |read: &Imported| read.series.samples.last().map(|s| s.cumulative_bytes);
+    assert_eq!(bytes(&read), Some(49_900_000_000));
+    assert!(
+        read.notes
+            .iter()
+            .any(|n| n.contains("line 3: the clock goes back"))
+    );
+    // So that joined neighbours are neighbours in time.
+    let mut text = String::from("t_s,mb_s,op\n");
+    for t in (1..=600_000).rev() {
+        text.push_str(&format!("{t},{},write\n", if t % 2 == 0 { 50 } else { 150 }));
+    }
+    let read = ok(&text);
+    assert!(times(&read).is_sorted());
+    let odd = rates(&read).iter().filter(|r| **r != 100.0).count();
+    assert!(odd <= 100_002, "{odd}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ impl Thin {
             if self.waiting.len() < self.width {
                 return;
             }
+            self.waiting.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
             self.rows
                 .extend(join(&self.waiting, self.rows.last().map(|r| r.t_s)));
             self.waiting.clear();
@@ -41,6 +42,8 @@ impl Thin {
     }
 
     fn halve(&mut self) {
+        // Neighbours in time, where the clock of a file goes back.
+        self.rows.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
         let mut begin = None;
         let mut out = Vec::with_capacity(MAX_ROWS);
         for pair in self.rows.chunks(2) {
@@ -62,6 +65,7 @@ impl Thin {
 
     /// The rows, the last of which may be made of fewer.
     pub fn finish(mut self) -> Vec<Sample> {
+        self.waiting.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
         self.rows
             .extend(join(&self.waiting, self.rows.last().map(|r| r.t_s)));
         self.rows
@@ -76,7 +80,7 @@ fn join(group: &[Sample], begin: Option<f64>) -> Option<Sample> {
         [a, b, ..] => b.t_s - a.t_s,
         _ => 1.0,
     };
-    let mut previous = begin;
+    let mut previous = begin.filter(|begin| group.first().is_some_and(|row| *begin < row.t_s));
     let (mut seconds, mut moved) = (0.0, 0.0);
     let mut by_op = [(Op::Idle, 0.0_f64), (Op::Read, 0.0), (Op::Write, 0.0)];
     for row in group {
