@@ -173,7 +173,9 @@ fn holds(figure: &Value, value: f64) -> bool {
 
 fn main() -> ExitCode {
     let Some(dir) = collection() else {
-        println!("SKIPPED: scenarios: no collection beside the package; DRIVETHRU_SCENARIOS names its directory");
+        println!(
+            "SKIPPED: scenarios: no collection beside the package; DRIVETHRU_SCENARIOS names its directory"
+        );
         return ExitCode::SUCCESS;
     };
     let only = std::env::args().skip(1).find(|a| !a.starts_with('-'));

@@ -212,3 +212,14 @@ fn real_devices_are_refused() {
     assert!(matches!(refused("replay:x"), BenchError::NotSimulated { .. }));
     assert!(matches!(refused("sim:none"), BenchError::Drive(_)));
 }
+
+#[test]
+fn a_medium_smaller_than_a_block_is_refused() {
+    let refused = run(
+        "sim:ssd,capacity=255",
+        &short(),
+        &OpenOptions::default(),
+        &mut Unwatched,
+    );
+    assert!(matches!(refused, Err(BenchError::Options { .. })));
+}
