@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::json;
 
 pub use plan::{Amount, Content, Options, WORKLOADS, Workload, plan};
 
@@ -263,6 +264,11 @@ pub fn run(
         requests: driver.requests.completed,
         errors: driver.requests.errors,
     };
+    let mut chosen = plan.chosen.clone();
+    // Without a temperature there is no limit.
+    if told.source.is_some() {
+        chosen.insert("max_temp_c".to_owned(), json!(driver.sampler.max_c()));
+    }
     let notes = notes(&plan, &driver, &facts, &row_figures, has_meter);
     let run = Run {
         schema: SCHEMA.to_owned(),
@@ -271,7 +277,7 @@ pub fn run(
         workload: Done {
             name: options.workload.word().to_owned(),
             data: options.content.to_string(),
-            options: plan.chosen.clone(),
+            options: chosen,
         },
         started,
         ending,

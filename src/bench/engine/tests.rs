@@ -135,6 +135,13 @@ fn a_run_that_is_too_hot_or_unwanted_ends_early() {
     let last = run.samples.last().unwrap();
     assert!(last.temp_c.is_some_and(|c| c >= 40.0) && last.t_s < 400.0);
 
+    assert_eq!(run.workload.options["max_temp_c"], 40.0);
+
+    let hot = ran("sim:ssd,temp=90", &short());
+    assert_eq!(hot.ending, Ending::TooHot);
+    assert_eq!((hot.engine.requests, hot.samples.len()), (0, 0));
+    assert_eq!(hot.verdict.cause, Cause::None);
+
     struct Impatient(usize);
     impl Watch for Impatient {
         fn sample(&mut self, samples: &[Sample]) {
