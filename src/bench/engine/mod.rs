@@ -27,7 +27,7 @@ use self::plan::{Plan, RowKey};
 use self::requests::StageResult;
 use self::sim::SimDriver;
 use super::detect;
-use super::run::{Device, Engine, Phase, Row, Run, SCHEMA, Workload as Done};
+use super::run::{Device, Ending, Engine, Phase, Row, Run, SCHEMA, Workload as Done};
 use super::series::{Context, Notice, Op, Sample, Series};
 use super::verdict::{self, Cause, Verdict};
 use crate::drive::{Care, Drive, DriveError, OpenOptions};
@@ -148,38 +148,134 @@ fn judge_rows(plan: &Plan, results: &[StageResult], series: &Series) -> Verdict 
         .unwrap_or_else(|| judge(&of_row(Vec::new())))
 }
 
-/// A hang needs no detector: it was waited for. It is an event of the link, and the headline unless there is a graver one.
-fn add_hangs(verdict: &mut Verdict, plan: &Plan, results: &[StageResult]) {
+/// What needs no detector, because it was waited for or told: hangs, and the loss of the device. They are events of the link,
+/// and the headline unless there is a graver one, or the same earlier.
+fn add_link(verdict: &mut Verdict, plan: &Plan, results: &[StageResult], ending: Ending, samples: &[Sample]) {
     for (stage, result) in plan.stages.iter().zip(results) {
-        let Some((at, waited)) = result.hang else { continue };
-        let onset_s = at.saturating_sub(waited).as_secs_f64();
-        verdict.events.push(verdict::Event {
-            cause: Cause::Link,
-            kind: "hang".to_owned(),
-            onset_s,
-            end_s: Some(at.as_secs_f64()),
-            op: Some(stage.op),
-            before_mb_s: None,
-            after_mb_s: Some(0.0),
-            drop_pct: Some(100.0),
-            temp_c: None,
-            bytes: None,
-        });
-        verdict.evidence.push(verdict::Evidence {
-            feature: "hang".to_owned(),
-            value: format!("{}: no completion for {:.0} s", stage.name, waited.as_secs_f64()),
-            weight: 5.0,
-            speaks_for: Cause::Link,
-        });
-        if verdict.cause > Cause::Link {
-            verdict.cause = Cause::Link;
-            verdict.throttled = false;
-            verdict.confidence = 0.95;
-            verdict.onset_s = Some(onset_s);
-            verdict.detected_s = Some(at.as_secs_f64());
+        if let Some((at, waited)) = result.hang {
+            let value = format!("{}: no completion for {:.0} s", stage.name, waited.as_secs_f64());
+            let onset_s = at.saturating_sub(waited).as_secs_f64();
+            add_link_event(
+                verdict,
+                samples,
+                ("hang", value),
+                stage.op,
+                onset_s,
+                Some(at.as_secs_f64()),
+            );
         }
     }
+    if ending == Ending::Lost
+        && let Some((stage, result)) = plan.stages.iter().zip(results).last()
+    {
+        let at = result.end.map(|end| end.as_secs_f64());
+        let onset_s = at
+            .or(samples.last().map(|s| s.t_s))
+            .unwrap_or(result.start.as_secs_f64());
+        let value = format!("{}: the device is gone", stage.name);
+        add_link_event(verdict, samples, ("lost", value), stage.op, onset_s, None);
+    }
     verdict.events.sort_by(|a, b| a.onset_s.total_cmp(&b.onset_s));
+}
+
+fn add_link_event(
+    verdict: &mut Verdict,
+    samples: &[Sample],
+    (kind, value): (&str, String),
+    op: Op,
+    onset_s: f64,
+    end_s: Option<f64>,
+) {
+    // Nothing moved after the onset: the interval in which it lies counts as a whole.
+    let until = samples.partition_point(|s| s.t_s < onset_s) + 1;
+    let onset = Onset::of(samples.get(..until).unwrap_or(samples));
+    verdict.events.push(verdict::Event {
+        cause: Cause::Link,
+        kind: kind.to_owned(),
+        onset_s,
+        end_s,
+        op: Some(op).filter(|op| *op != Op::Idle),
+        before_mb_s: None,
+        after_mb_s: Some(0.0),
+        drop_pct: Some(100.0),
+        temp_c: onset.temp_c,
+        bytes: Some(onset.total_bytes),
+    });
+    verdict.evidence.push(verdict::Evidence {
+        feature: kind.to_owned(),
+        value,
+        weight: 5.0,
+        speaks_for: Cause::Link,
+    });
+    let earlier = verdict.onset_s.is_none_or(|known| onset_s < known);
+    if verdict.cause < Cause::Link || (verdict.cause == Cause::Link && !earlier) {
+        return;
+    }
+    verdict.alternatives.retain(|a| a.cause != Cause::Link);
+    if !matches!(verdict.cause, Cause::Link | Cause::None)
+        && verdict.alternatives.iter().all(|a| a.cause != verdict.cause)
+    {
+        let (cause, score) = (verdict.cause, verdict.confidence);
+        verdict.alternatives.push(verdict::Alternative { cause, score });
+    }
+    verdict.cause = Cause::Link;
+    verdict.throttled = false;
+    verdict.confidence = 0.95;
+    verdict.detected_s = Some(end_s.unwrap_or(onset_s));
+    verdict.ambiguous = false;
+    verdict.experiment = None;
+    // What was measured of the former headline.
+    verdict.metrics.retain(|name, _| {
+        ![
+            "throttled_mb_s",
+            "drop_pct",
+            "time_to_throttle_s",
+            "cache_bytes",
+            "temp_slope",
+        ]
+        .iter()
+        .any(|of| name.starts_with(of))
+    });
+    onset.becomes_that_of(verdict, onset_s);
+}
+
+/// What had been moved at an onset.
+#[derive(Debug, Clone, Copy, Default)]
+struct Onset {
+    written_bytes: u64,
+    total_bytes: u64,
+    temp_c: Option<f64>,
+}
+
+impl Onset {
+    /// After these samples.
+    fn of(samples: &[Sample]) -> Self {
+        let mut onset = Self::default();
+        for sample in samples {
+            if sample.op == Op::Write {
+                onset.written_bytes += sample.cumulative_bytes.saturating_sub(onset.total_bytes);
+            }
+            onset.total_bytes = sample.cumulative_bytes;
+            onset.temp_c = sample.temp_c.or(onset.temp_c);
+        }
+        onset
+    }
+
+    fn becomes_that_of(self, verdict: &mut Verdict, onset_s: f64) {
+        verdict.onset_s = Some(onset_s);
+        verdict.onset_written_bytes = Some(self.written_bytes);
+        verdict.onset_total_bytes = Some(self.total_bytes);
+        verdict.onset_temp_c = self.temp_c;
+        let read_bytes = self.total_bytes - self.written_bytes;
+        let metrics = &mut verdict.metrics;
+        metrics.insert("onset_s".to_owned(), json!(onset_s));
+        metrics.insert("onset_written_bytes".to_owned(), json!(self.written_bytes));
+        metrics.insert("onset_read_bytes".to_owned(), json!(read_bytes));
+        metrics.remove("onset_temp_c");
+        if let Some(temp_c) = self.temp_c {
+            metrics.insert("onset_temp_c".to_owned(), json!(temp_c));
+        }
+    }
 }
 
 /// Runs a workload on `target`.
@@ -237,7 +333,13 @@ pub fn run(
         context,
     };
     let mut verdict = judge_rows(&plan, &driver.requests.results, &series);
-    add_hangs(&mut verdict, &plan, &driver.requests.results);
+    add_link(
+        &mut verdict,
+        &plan,
+        &driver.requests.results,
+        ending,
+        &series.samples,
+    );
     let gave_up_s = driver
         .requests
         .results

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bench::run::Ending;
 
 fn options(workload: Workload) -> Options {
     Options {
@@ -118,6 +117,13 @@ fn a_device_without_an_answer_or_gone_ends_the_run() {
     let gone = ran("sim:ssd,fault=gone,fault_on=write,fault_after=1000", &short());
     assert_eq!(gone.ending, Ending::Lost);
     assert!(gone.engine.requests >= 1000);
+    let verdict = &gone.verdict;
+    let last = verdict.events.last().unwrap();
+    assert_eq!((verdict.cause, last.kind.as_str()), (Cause::Link, "lost"));
+    assert!(verdict.evidence.iter().any(|e| e.feature == "lost"));
+    let moved = gone.samples.last().unwrap().cumulative_bytes;
+    assert_eq!(verdict.onset_written_bytes, Some(moved));
+    assert_eq!(verdict.onset_s, Some(last.onset_s));
     let errors = ran("sim:ssd,capacity=937703088,bad=0+1000", &{
         let mut options = short();
         options.op = Some(Op::Read);
@@ -229,4 +235,62 @@ fn a_medium_smaller_than_a_block_is_refused() {
         &mut Unwatched,
     );
     assert!(matches!(refused, Err(BenchError::Options { .. })));
+}
+
+/// An unsure cache verdict, a series, and what a link event makes of it.
+#[test]
+fn a_link_event_rebuilds_the_headline() {
+    let options = short();
+    let plan = plan(&options, 1_000_000_000).unwrap();
+    let samples: Vec<Sample> = (1..=10)
+        .map(|i| Sample {
+            cumulative_bytes: u64::from(i.min(5_u32)) * 100,
+            temp_c: Some(f64::from(30 + i)),
+            ..Sample::new(f64::from(i), 0.0001, if i <= 2 { Op::Read } else { Op::Write })
+        })
+        .collect();
+    let before = || {
+        let mut verdict = judge(&Series::default());
+        verdict.cause = Cause::SlcCache;
+        verdict.confidence = 0.6;
+        verdict.onset_s = Some(3.0);
+        verdict.onset_written_bytes = Some(7);
+        verdict.ambiguous = true;
+        verdict.experiment = Some("try again".to_owned());
+        verdict.metrics.insert("cache_bytes".to_owned(), json!(7));
+        verdict
+    };
+    let seconds = Duration::from_secs;
+    let hang = StageResult {
+        end: Some(seconds(10)),
+        hang: Some((seconds(10), seconds(5))),
+        ..StageResult::default()
+    };
+    let lost = StageResult {
+        end: Some(Duration::from_millis(4500)),
+        ..StageResult::default()
+    };
+    for (result, ending, kind, onset_s) in [
+        (hang.clone(), Ending::Complete, "hang", 5.0),
+        (lost, Ending::Lost, "lost", 4.5),
+    ] {
+        let mut verdict = before();
+        add_link(&mut verdict, &plan, &[result], ending, &samples);
+        assert_eq!(verdict.cause, Cause::Link);
+        assert_eq!(verdict.events[0].kind, kind);
+        assert_eq!(verdict.onset_s, Some(onset_s));
+        assert_eq!(verdict.onset_written_bytes, Some(300));
+        assert_eq!(verdict.onset_total_bytes, Some(500));
+        assert_eq!(verdict.onset_temp_c, Some(35.0));
+        assert_eq!(verdict.metrics["onset_read_bytes"], 200);
+        assert!(!verdict.metrics.contains_key("cache_bytes"));
+        assert!(!verdict.ambiguous && verdict.experiment.is_none());
+        let old = verdict.alternatives.iter().find(|a| a.cause == Cause::SlcCache);
+        assert_eq!(old.map(|a| a.score), Some(0.6));
+    }
+    let mut graver = before();
+    graver.cause = Cause::Thermal;
+    add_link(&mut graver, &plan, &[hang], Ending::Complete, &samples);
+    assert_eq!((graver.cause, graver.onset_s), (Cause::Thermal, Some(3.0)));
+    assert_eq!(graver.events.len(), 1);
 }
