@@ -107,25 +107,57 @@ pub fn judge(series: &Series) -> Verdict {
     detect::analyze(series)
 }
 
-/// The verdict on a run. Rows are requests of different kinds, whose rates differ by nature: each is judged on its own, and
-/// the most serious verdict counts.
-fn judge_rows(plan: &Plan, results: &[StageResult], series: &Series) -> Verdict {
+/// The verdict on a run, and what is to be said beside it. Rows are requests of different kinds, whose rates differ by nature:
+/// each is judged on its own. Events and evidence of all of them count, and the most serious verdict is the headline.
+fn judge_rows(plan: &Plan, results: &[StageResult], series: &Series) -> (Verdict, Option<String>) {
     /// With fewer requests a second the rate of a second is a matter of chance.
     const ENOUGH_PER_S: f64 = 20.0;
     if plan.stages.iter().all(|s| s.row.is_none()) {
-        return judge(series);
+        return (judge(series), None);
     }
-    let mut spans: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut judged: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
+    let (mut slow, mut hung): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for (stage, result) in plan.stages.iter().zip(results) {
-        if let (Some(key), Some(end)) = (&stage.row, result.end) {
-            let span = (result.start.as_secs_f64(), end.as_secs_f64());
-            let requests = result.bytes as f64 / stage.block_bytes.max(1) as f64;
-            if result.hang.is_none() && requests >= ENOUGH_PER_S * (span.1 - span.0) {
-                spans.entry(&key.row).or_default().push(span);
-            }
+        let (Some(key), Some(end)) = (&stage.row, result.end.filter(|end| *end > result.start)) else {
+            continue;
+        };
+        let span = (result.start.as_secs_f64(), end.as_secs_f64());
+        let requests = result.bytes as f64 / stage.block_bytes.max(1) as f64;
+        if result.hang.is_some() {
+            hung.push(&key.row);
+        } else if requests < ENOUGH_PER_S * (span.1 - span.0) {
+            slow.push(&key.row);
+        } else if let Some((_, spans)) = judged.iter_mut().find(|(row, _)| *row == key.row) {
+            spans.push(span);
+        } else {
+            judged.push((&key.row, vec![span]));
         }
     }
-    let of_row = |spans: Vec<(f64, f64)>| Series {
+    // A row of which some runs were fast enough was judged by these.
+    slow.retain(|row| judged.iter().all(|(known, _)| known != row));
+    slow.dedup();
+    let names: Vec<&str> = judged.iter().map(|(row, _)| *row).collect();
+    let note = [
+        ("judged by itself", &names),
+        ("too slow to judge (fewer than 20 requests a second)", &slow),
+        ("not judged, it hung", &hung),
+    ]
+    .iter()
+    .filter(|(_, rows)| !rows.is_empty())
+    .map(|(what, rows)| format!("{what}: {}", rows.join("; ")))
+    .collect::<Vec<_>>()
+    .join(". ");
+    let verdicts = judged
+        .iter()
+        .map(|(row, spans)| (*row, judge_row(series, spans)))
+        .collect();
+    let verdict = one_of(verdicts, series);
+    (verdict, Some(note).filter(|note| !note.is_empty()))
+}
+
+/// The verdict on the seconds of one row.
+fn judge_row(series: &Series, spans: &[(f64, f64)]) -> Verdict {
+    let of_row = Series {
         samples: series
             .samples
             .iter()
@@ -141,11 +173,77 @@ fn judge_rows(plan: &Plan, results: &[StageResult], series: &Series) -> Verdict 
             ..series.context.clone()
         },
     };
-    spans
-        .into_values()
-        .map(|spans| judge(&of_row(spans)))
-        .min_by_key(|v| v.cause)
-        .unwrap_or_else(|| judge(&of_row(Vec::new())))
+    let mut verdict = judge(&of_row);
+    // What lasts to the end of the row does not last to the end of the run.
+    let end = of_row.samples.last().map(|s| s.t_s);
+    if end < series.samples.last().map(|s| s.t_s) {
+        for event in &mut verdict.events {
+            event.end_s = event.end_s.or(end);
+        }
+    }
+    verdict
+}
+
+/// One verdict out of those on rows, in the order of the plan.
+fn one_of(mut rows: Vec<(&str, Verdict)>, series: &Series) -> Verdict {
+    /// Metrics that are of the run, not of what was judged.
+    const OF_RUN: [&str; 9] = [
+        "max_temp_c",
+        "temp_rise_c",
+        "steady_temp_c",
+        "duration_s",
+        "written_bytes",
+        "read_bytes",
+        "peak_w",
+        "idle_w",
+        "j_per_gb",
+    ];
+    let headline = (0..rows.len()).min_by_key(|i| rows.get(*i).map(|(_, v)| v.cause));
+    let Some(headline) = headline else {
+        return judge(&Series {
+            samples: Vec::new(),
+            context: series.context.clone(),
+        });
+    };
+    for (row, verdict) in &mut rows {
+        for evidence in &mut verdict.evidence {
+            evidence.value = if evidence.value.is_empty() {
+                (*row).to_owned()
+            } else {
+                format!("{row}: {}", evidence.value)
+            };
+        }
+    }
+    let (_, mut verdict) = rows.remove(headline);
+    for (_, other) in rows {
+        let known = verdict.cause == other.cause
+            || other.cause == Cause::None
+            || verdict.alternatives.iter().any(|a| a.cause == other.cause);
+        if !known {
+            let (cause, score) = (other.cause, other.confidence);
+            verdict.alternatives.push(verdict::Alternative { cause, score });
+        }
+        verdict.events.extend(other.events);
+        verdict.evidence.extend(other.evidence);
+    }
+    verdict.events.sort_by(|a, b| a.onset_s.total_cmp(&b.onset_s));
+    // What a row does not show: bytes and metrics of the whole run.
+    for event in &mut verdict.events {
+        event.bytes = Some(Onset::at(&series.samples, event.onset_s).total_bytes);
+    }
+    if let Some(onset_s) = verdict.onset_s {
+        let temp_c = verdict.onset_temp_c;
+        let onset = Onset::at(&series.samples, onset_s);
+        Onset { temp_c, ..onset }.becomes_that_of(&mut verdict, onset_s);
+    }
+    let whole = judge(series).metrics;
+    for name in OF_RUN {
+        verdict.metrics.remove(name);
+        if let Some(value) = whole.get(name) {
+            verdict.metrics.insert(name.to_owned(), value.clone());
+        }
+    }
+    verdict
 }
 
 /// What needs no detector, because it was waited for or told: hangs, and the loss of the device. They are events of the link,
@@ -248,6 +346,12 @@ struct Onset {
 }
 
 impl Onset {
+    /// Before what begins at a time.
+    fn at(samples: &[Sample], t_s: f64) -> Self {
+        let until = samples.partition_point(|s| s.t_s <= t_s);
+        Self::of(samples.get(..until).unwrap_or(samples))
+    }
+
     /// After these samples.
     fn of(samples: &[Sample]) -> Self {
         let mut onset = Self::default();
@@ -332,7 +436,7 @@ pub fn run(
         samples: std::mem::take(&mut driver.recorder.samples),
         context,
     };
-    let mut verdict = judge_rows(&plan, &driver.requests.results, &series);
+    let (mut verdict, judged) = judge_rows(&plan, &driver.requests.results, &series);
     add_link(
         &mut verdict,
         &plan,
@@ -371,7 +475,8 @@ pub fn run(
     if told.source.is_some() {
         chosen.insert("max_temp_c".to_owned(), json!(driver.sampler.max_c()));
     }
-    let notes = notes(&plan, &driver, &facts, &row_figures, has_meter);
+    let mut notes = notes(&plan, &driver, &facts, &row_figures, has_meter);
+    notes.extend(judged);
     let run = Run {
         schema: SCHEMA.to_owned(),
         schema_version: 1,

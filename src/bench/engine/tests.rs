@@ -294,3 +294,64 @@ fn a_link_event_rebuilds_the_headline() {
     assert_eq!((graver.cause, graver.onset_s), (Cause::Thermal, Some(3.0)));
     assert_eq!(graver.events.len(), 1);
 }
+
+#[test]
+fn events_and_evidence_of_every_row_are_kept() {
+    let event = |cause, onset_s| verdict::Event {
+        cause,
+        kind: "step".to_owned(),
+        onset_s,
+        end_s: None,
+        op: None,
+        before_mb_s: None,
+        after_mb_s: None,
+        drop_pct: None,
+        temp_c: None,
+        bytes: None,
+    };
+    let row = |cause, onset_s| {
+        let mut verdict = judge(&Series::default());
+        verdict.cause = cause;
+        verdict.onset_s = Some(onset_s);
+        verdict.events.push(event(cause, onset_s));
+        verdict.evidence.push(verdict::Evidence {
+            feature: "fall".to_owned(),
+            value: "by half".to_owned(),
+            weight: 1.0,
+            speaks_for: cause,
+        });
+        verdict
+    };
+    let series = Series {
+        samples: (1..=9)
+            .map(|i| Sample {
+                cumulative_bytes: i * 100,
+                ..Sample::new(i as f64, 0.0001, Op::Write)
+            })
+            .collect(),
+        context: Context::default(),
+    };
+    let rows = vec![("A", row(Cause::SlcCache, 2.0)), ("B", row(Cause::Thermal, 5.0))];
+    let one = one_of(rows, &series);
+    assert_eq!((one.cause, one.onset_s), (Cause::Thermal, Some(5.0)));
+    assert_eq!(one.onset_written_bytes, Some(500));
+    let causes: Vec<Cause> = one.events.iter().map(|e| e.cause).collect();
+    assert_eq!(causes, [Cause::SlcCache, Cause::Thermal]);
+    let values: Vec<&str> = one.evidence.iter().map(|e| e.value.as_str()).collect();
+    assert_eq!(values, ["B: by half", "A: by half"]);
+    assert!(one.alternatives.iter().any(|a| a.cause == Cause::SlcCache));
+    assert_eq!(one.metrics["written_bytes"], 900);
+}
+
+#[test]
+fn a_note_says_which_rows_were_judged() {
+    let run = ran("sim:corsair-voyager-gt-128gb", &options(Workload::Cdm3));
+    let note = run
+        .notes
+        .iter()
+        .find(|n| n.starts_with("judged by itself"))
+        .unwrap();
+    let (judged, slow) = note.split_once(". too slow to judge").unwrap();
+    assert!(judged.contains("Sequential, write"), "{note}");
+    assert!(slow.contains("Random 4KB (QD=1), write"), "{note}");
+}
