@@ -355,3 +355,44 @@ fn a_note_says_which_rows_were_judged() {
     assert!(judged.contains("Sequential, write"), "{note}");
     assert!(slow.contains("Random 4KB (QD=1), write"), "{note}");
 }
+
+#[test]
+fn figures_and_verdict_agree_where_both_name_a_quantity() {
+    for (target, workload) in [
+        ("sim:mushkin-ventura-ultra-120gb", Workload::Das),
+        ("sim:wd-black-p50-1tb-gen2x2", Workload::SeqConsistency),
+        ("sim:corsair-voyager-gt-128gb", Workload::Mix),
+        ("sim:usb-20g-lockup-rnd4k-q32t16", Workload::Cdm8Nvme),
+    ] {
+        let run = ran(target, &options(workload));
+        let verdict = &run.verdict;
+        let mut pairs: Vec<(String, &str)> = [
+            ("onset_s", "onset_time_s"),
+            ("stall_s{median}", "stall_s"),
+            ("stall_gap_s{median}", "stall_gap_s"),
+            ("peak_w", "bus_power_max_w"),
+            ("unthrottled_mb_s{write}", "write_unthrottled"),
+            ("unthrottled_mb_s{read}", "read_unthrottled"),
+            ("throttled_mb_s{write}", "write_throttled"),
+            ("throttled_mb_s{read}", "read_throttled"),
+        ]
+        .map(|(metric, figure)| (metric.to_owned(), figure))
+        .into();
+        pairs.extend(run.figures.keys().map(|name| (name.clone(), name.as_str())));
+        for (metric, figure) in pairs {
+            let metric_value = verdict.metrics.get(&metric).and_then(|v| v.as_f64());
+            let figure_value = run.figures.get(figure).map(|f| f.value);
+            if let (Some(a), Some(b)) = (metric_value, figure_value) {
+                assert!((a - b).abs() <= 0.001, "{target}: {metric} {a}, {figure} {b}");
+            }
+        }
+        let onset = run.figures.get("onset_written_bytes").map(|f| f.value as u64);
+        assert_eq!(onset, verdict.onset_written_bytes, "{target}");
+        if verdict.cause == Cause::PeriodicStall {
+            let stalls = run.figures["stall_onset_written_bytes"].value as u64;
+            assert_eq!(Some(stalls), onset);
+            let first = run.figures["first_fall_written_bytes"].value as u64;
+            assert!(Some(first) < onset);
+        }
+    }
+}
