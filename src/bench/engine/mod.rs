@@ -264,7 +264,7 @@ fn add_link(verdict: &mut Verdict, plan: &Plan, results: &[StageResult], ending:
         }
     }
     if ending == Ending::Lost
-        && let Some((stage, result)) = plan.stages.iter().zip(results).last()
+        && let Some((stage, result)) = plan.stages.iter().zip(results).next_back()
     {
         let at = result.end.map(|end| end.as_secs_f64());
         let onset_s = at
