@@ -313,7 +313,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub temp_interval: Option<Duration>,
     /// Stop at this temperature in °C; without it, at 80 or 2 below the drive's own limit
-    #[arg(long, value_name = "C")]
+    #[arg(long, value_name = "C", value_parser = parse_max_temp)]
     pub max_temp: Option<f64>,
     /// Leave out the gaps between the sets of das
     #[arg(long)]
@@ -537,6 +537,14 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
         return Err("readings less than 100ms apart disturb the drive".to_owned());
     }
     Ok(duration)
+}
+
+/// A temperature in °C at which a run may stop.
+fn parse_max_temp(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(celsius) if (1.0..=150.0).contains(&celsius) => Ok(celsius),
+        _ => Err("a temperature from 1 to 150 °C".to_owned()),
+    }
 }
 
 /// Reads `90%` and `90`.

@@ -49,7 +49,28 @@ impl Ran {
     fn figure(&self, name: &str) -> Option<f64> {
         let own = name.strip_prefix(self.prefix.as_str())?;
         let also = self.also.iter().find(|(n, _)| *n == own).map(|(_, v)| *v);
-        also.or_else(|| self.run.figures.get(own).map(|f| f.value))
+        also.or_else(|| self.of_run(own))
+    }
+
+    /// A figure of the run under its name in the collection, whose lengths are in GB.
+    fn of_run(&self, name: &str) -> Option<f64> {
+        let known = |name: &str| {
+            let figure = self.run.figures.get(name)?;
+            let scale = if figure.unit == "B" { 1e9 } else { 1.0 };
+            Some(figure.value / scale)
+        };
+        match name {
+            // The collection means the first fall, whatever the headline is.
+            "onset_written_bytes" => known("first_fall_written_bytes"),
+            "onset_time_s" => known("first_fall_s"),
+            "rate_before" => known("first_fall_rate_before"),
+            "rate_after" => known("first_fall_rate_after"),
+            "stall_duration_s" => known("stall_s"),
+            "stall_floor" => known("stall_floor_mb_s"),
+            // From the end of a pause to the start of the next; the detector's goes from start to start.
+            "stall_gap_s" => Some(known("stall_gap_s")? - known("stall_s")?),
+            _ => known(name),
+        }
     }
 }
 

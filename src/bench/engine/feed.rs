@@ -81,10 +81,16 @@ impl Feed {
                     Op::Write
                 };
                 *all -= 1;
-                let offset = self.rng.below(span_bytes / self.block).saturating_mul(self.block);
+                let offset = self
+                    .rng
+                    .below((span_bytes / self.block).max(1))
+                    .saturating_mul(self.block);
                 (op, offset, self.block.min(self.left.unwrap_or(u64::MAX)))
             }
             Pattern::Files(sizes) => {
+                while sizes.get(self.file.0) == Some(&0) {
+                    self.file = (self.file.0 + 1, 0);
+                }
                 let (number, done) = self.file;
                 let size = *sizes.get(number)?;
                 let len = self.block.min(size.saturating_sub(done));
@@ -98,6 +104,10 @@ impl Feed {
                 (self.op, offset, len)
             }
         };
+        // An empty request would move nothing, for ever.
+        if len_bytes == 0 {
+            return None;
+        }
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(len_bytes);
         }
@@ -108,7 +118,9 @@ impl Feed {
             op,
             offset_bytes,
             len_bytes,
-            merged: u32::try_from(len_bytes.div_ceil(self.block)).unwrap_or(u32::MAX),
+            merged: u32::try_from(len_bytes.div_ceil(self.block))
+                .unwrap_or(u32::MAX)
+                .max(1),
         })
     }
 }
@@ -150,6 +162,18 @@ mod tests {
         assert_eq!(feed.next_id(), 12);
         let merged = all(&mut Feed::new(&stage, 1, 0), 2);
         assert_eq!(merged, [(0, 8192), (8192, 1808), (0, 5000)]);
+    }
+
+    #[test]
+    fn nothing_to_move_is_no_request() {
+        let sizes: Arc<[u64]> = Arc::new([0, 100]);
+        for (pattern, requests) in [
+            (Pattern::Sequential { span_bytes: 0 }, 0),
+            (Pattern::Files(sizes), 1),
+        ] {
+            let stage = stage(pattern, 4096, None);
+            assert_eq!(all(&mut Feed::new(&stage, 1, 0), 8).len(), requests);
+        }
     }
 
     #[test]

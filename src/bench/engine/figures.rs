@@ -54,54 +54,23 @@ pub fn inside<'s>(samples: &'s [Sample], phase: &Phase) -> Vec<&'s Sample> {
         .collect()
 }
 
-/// A firmware pause: its middle, its length and its lowest rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Stall {
-    middle_s: f64,
-    length_s: f64,
-    /// Of those that fill a second.
-    low_mb_s: Option<f64>,
-}
-
 impl Source<'_> {
     fn bytes(&self, op: Op) -> u64 {
         self.phases.iter().filter(|p| p.op == op).map(|p| p.bytes).sum()
     }
 
-    /// Bytes of one operation before a time.
-    fn bytes_until(&self, op: Op, t_s: f64) -> f64 {
+    /// Bytes written before what begins at a time.
+    fn written_until(&self, t_s: f64) -> u64 {
         let mut before = 0;
         let mut sum = 0;
-        for sample in self.samples.iter().take_while(|s| s.t_s < t_s) {
+        for sample in self.samples.iter().take_while(|s| s.t_s <= t_s) {
             let own = sample.cumulative_bytes.saturating_sub(before);
             before = sample.cumulative_bytes;
-            if sample.op == op {
+            if sample.op == Op::Write {
                 sum += own;
             }
         }
-        sum as f64
-    }
-
-    /// Bytes written before a fall. The second of the fall was partly fast: how far follows from the two levels.
-    fn written_until_fall(&self, event: &Event) -> f64 {
-        const MOST: usize = 3;
-        let mut bytes = self.bytes_until(Op::Write, event.onset_s);
-        let (Some(before), Some(after)) = (event.before_mb_s, event.after_mb_s) else {
-            return bytes;
-        };
-        if event.cause == Cause::Thermal || before <= after {
-            return bytes;
-        }
-        let from = self.samples.iter().filter(|s| s.t_s >= event.onset_s);
-        for sample in from.take(MOST).take_while(|s| s.op == Op::Write) {
-            let share = ((sample.mb_s - after) / (before - after)).clamp(0.0, 1.0);
-            bytes += share * before * 1e6;
-            // Noise of the fast level looks like a short slow part.
-            if share < 0.9 {
-                break;
-            }
-        }
-        bytes
+        sum
     }
 
     /// Rates of an operation in seconds that lie in its phases as a whole.
@@ -119,47 +88,9 @@ impl Source<'_> {
         self.verdict.events.iter().find(|e| causes.contains(&e.cause))
     }
 
-    /// Pauses of writes after `from_s`. The share of a second that a pause took follows from the bytes that it cost.
-    fn stalls(&self, from_s: f64) -> Vec<Stall> {
-        const LOW: f64 = 0.45;
-        let rates = self.rates(Op::Write, 0.0, f64::MAX);
-        let Some(level) = median(&rates) else {
-            return Vec::new();
-        };
-        let samples: Vec<&Sample> = self
-            .samples
-            .iter()
-            .filter(|s| s.op == Op::Write && s.t_s >= from_s)
-            .collect();
-        let mut stalls = Vec::new();
-        let mut i = 0;
-        while let Some(sample) = samples.get(i) {
-            if sample.mb_s >= LOW * level {
-                i += 1;
-                continue;
-            }
-            let length = samples
-                .iter()
-                .skip(i)
-                .take_while(|s| s.mb_s < LOW * level)
-                .count();
-            let run = samples.get(i..i + length).unwrap_or_default();
-            let low = run.iter().map(|s| s.mb_s).fold(f64::MAX, f64::min);
-            // The seconds at both ends were partly paused.
-            let around = samples
-                .get(i.saturating_sub(1)..(i + length + 1).min(samples.len()))
-                .unwrap_or_default();
-            let lost = |s: &Sample| ((level - s.mb_s) / (level - low)).clamp(0.0, 1.0);
-            let length_s: f64 = around.iter().map(|s| lost(s)).sum();
-            let middle_s = around.iter().map(|s| (s.t_s - 0.5) * lost(s)).sum::<f64>() / length_s;
-            stalls.push(Stall {
-                middle_s,
-                length_s,
-                low_mb_s: (length > 1).then_some(low),
-            });
-            i += length;
-        }
-        stalls
+    /// A metric of the verdict: what both name has one value.
+    fn metric(&self, name: &str) -> Option<f64> {
+        self.verdict.metrics.get(name)?.as_f64()
     }
 }
 
@@ -195,10 +126,18 @@ impl Figures {
         }
     }
 
+    /// Whole bytes.
+    fn put_bytes(&mut self, name: &str, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            let (value, unit) = (bytes as f64, "B".to_owned());
+            self.0.insert(name.to_owned(), Figure { value, unit });
+        }
+    }
+
     fn totals(&mut self, s: &Source<'_>) {
         for (op, name) in [(Op::Write, "total_written_bytes"), (Op::Read, "total_read_bytes")] {
             let bytes = s.bytes(op);
-            self.put(name, (bytes > 0).then_some(bytes as f64 / 1e9), "GB");
+            self.put_bytes(name, Some(bytes).filter(|b| *b > 0));
         }
         let powers: Vec<f64> = s.samples.iter().filter_map(|s| s.power_w).collect();
         self.put("bus_power_max_w", powers.iter().copied().reduce(f64::max), "W");
@@ -206,90 +145,56 @@ impl Figures {
     }
 
     fn temperatures(&mut self, s: &Source<'_>) {
-        let temps: Vec<(f64, f64)> = s
-            .samples
-            .iter()
-            .filter_map(|s| Some((s.t_s, s.temp_c?)))
-            .collect();
-        let (Some((_, first)), Some((end, last))) = (temps.first(), temps.last()) else {
+        let temps: Vec<f64> = s.samples.iter().filter_map(|s| s.temp_c).collect();
+        let (Some(first), Some(last)) = (temps.first(), temps.last()) else {
             return;
         };
         self.put("temp_start_c", Some(*first), "°C");
         self.put("temp_end_c", Some(*last), "°C");
-        self.put("temp_rise_c", Some(last - first), "°C");
-        let highest = temps.iter().map(|(_, c)| *c).fold(f64::MIN, f64::max);
-        self.put("max_temp_c", Some(highest), "°C");
-        let late: Vec<f64> = temps
-            .iter()
-            .filter(|(t, _)| *t > end * 2.0 / 3.0)
-            .map(|(_, c)| *c)
-            .collect();
-        let spread = percentile(&late, 0.95)
-            .zip(percentile(&late, 0.05))
-            .map(|(high, low)| high - low);
-        let steady = median(&late).filter(|_| spread.is_some_and(|s| s <= 4.0));
-        self.put("steady_temp_c", steady, "°C");
+        for name in ["temp_rise_c", "max_temp_c", "steady_temp_c"] {
+            self.put(name, s.metric(name), "°C");
+        }
     }
 
+    /// The onset is that of the headline; the first fall of the level may be another.
     fn falls(&mut self, s: &Source<'_>) {
-        let Some(event) = s.first(&[Cause::Thermal, Cause::SlcCache, Cause::CapacityCliff]) else {
+        let verdict = s.verdict;
+        self.put("onset_time_s", verdict.onset_s, "s");
+        self.put("onset_temp_c", verdict.onset_temp_c, "°C");
+        self.put_bytes("onset_written_bytes", verdict.onset_written_bytes);
+        let read = verdict.onset_total_bytes.zip(verdict.onset_written_bytes);
+        let read = read.map(|(total, written)| total.saturating_sub(written));
+        self.put_bytes("onset_read_bytes", read.filter(|bytes| *bytes > 0));
+        if verdict.cause == Cause::Thermal {
+            for op in [Op::Write, Op::Read] {
+                for level in ["unthrottled", "throttled"] {
+                    let value = s.metric(&format!("{level}_mb_s{{{}}}", op.word()));
+                    self.put(&format!("{}_{level}", op.word()), value, "MB/s");
+                }
+            }
+        }
+        let Some(fall) = s.first(&[Cause::Thermal, Cause::SlcCache, Cause::CapacityCliff]) else {
             return;
         };
-        let onset = event.onset_s;
-        self.put("onset_time_s", Some(onset), "s");
-        self.put("onset_temp_c", event.temp_c, "°C");
-        self.put(
-            "onset_written_bytes",
-            Some(s.written_until_fall(event) / 1e9),
-            "GB",
-        );
-        let read = s.bytes_until(Op::Read, onset);
-        self.put("onset_read_bytes", (read > 0.0).then_some(read / 1e9), "GB");
-        if event.cause != Cause::Thermal {
-            self.put("rate_before", event.before_mb_s, "MB/s");
-            self.put("rate_after", event.after_mb_s, "MB/s");
-            return;
-        }
-        for op in [Op::Write, Op::Read] {
-            let own: Vec<&Event> = s
-                .verdict
-                .events
-                .iter()
-                .filter(|e| e.cause == Cause::Thermal && e.op.is_none_or(|o| o == op))
-                .collect();
-            let Some(first) = own.first() else { continue };
-            let before = s.rates(op, 0.0, first.onset_s.min(onset));
-            let after: Vec<f64> = own
-                .iter()
-                .flat_map(|e| s.rates(op, e.onset_s, e.end_s.unwrap_or(f64::MAX)))
-                .collect();
-            self.put(&format!("{}_unthrottled", op.word()), median(&before), "MB/s");
-            self.put(&format!("{}_throttled", op.word()), median(&after), "MB/s");
-        }
+        self.put("first_fall_s", Some(fall.onset_s), "s");
+        self.put_bytes("first_fall_written_bytes", Some(s.written_until(fall.onset_s)));
+        self.put("first_fall_rate_before", fall.before_mb_s, "MB/s");
+        self.put("first_fall_rate_after", fall.after_mb_s, "MB/s");
     }
 
     fn stalls(&mut self, s: &Source<'_>) {
         let Some(event) = s.first(&[Cause::PeriodicStall]) else {
             return;
         };
-        let onset = event.onset_s;
-        self.put(
-            "stall_onset_written_bytes",
-            Some(s.bytes_until(Op::Write, onset) / 1e9),
-            "GB",
-        );
-        let stalls = s.stalls(onset);
-        let lengths: Vec<f64> = stalls.iter().map(|s| s.length_s).collect();
-        let gaps: Vec<f64> = stalls
-            .iter()
-            .zip(stalls.iter().skip(1))
-            .map(|(a, b)| b.middle_s - a.middle_s - (a.length_s + b.length_s) / 2.0)
-            .collect();
-        let floor = stalls.iter().filter_map(|s| s.low_mb_s).reduce(f64::max);
-        self.put("stall_count", Some(stalls.len() as f64), "");
-        self.put("stall_duration_s", median(&lengths), "s");
-        self.put("stall_gap_s", median(&gaps), "s");
-        self.put("stall_floor", floor, "MB/s");
+        self.put_bytes("stall_onset_written_bytes", Some(s.written_until(event.onset_s)));
+        for (name, metric, unit) in [
+            ("stall_count", "stall_count", ""),
+            ("stall_s", "stall_s{median}", "s"),
+            ("stall_gap_s", "stall_gap_s{median}", "s"),
+            ("stall_floor_mb_s", "stall_floor_mb_s", "MB/s"),
+        ] {
+            self.put(name, s.metric(metric), unit);
+        }
     }
 
     fn rates(&mut self, s: &Source<'_>) {

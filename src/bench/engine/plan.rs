@@ -437,6 +437,12 @@ impl Plan {
             return Err("a sequential workload reads or writes".to_owned());
         }
         let span_bytes = capacity_bytes / BLOCK * BLOCK;
+        if span_bytes == 0 {
+            return Err(format!(
+                "{} needs a medium of at least {BLOCK} bytes, and this one has {capacity_bytes}",
+                options.workload.word()
+            ));
+        }
         let mut stage = Stage::moving(
             format!("sequential {}", op.word()),
             op,
@@ -725,6 +731,19 @@ mod tests {
         options.workload = Workload::Mix;
         options.amount = Some(Amount::Bytes(1));
         assert!(stage(&options).unwrap_err().contains("its own length"));
+    }
+
+    #[test]
+    fn a_medium_smaller_than_a_block_has_no_plan() {
+        let options = Options::default();
+        assert!(plan(&options, 131_072).is_ok());
+        for capacity_bytes in [0, 255 * 512] {
+            assert!(
+                plan(&options, capacity_bytes)
+                    .unwrap_err()
+                    .contains("at least 131072")
+            );
+        }
     }
 
     #[test]

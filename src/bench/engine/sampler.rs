@@ -108,6 +108,13 @@ impl Sampler {
         self.told.cost_ms = Some(cost.as_secs_f64() * 1e3);
         self.told.interval_s = Some(self.interval.as_secs_f64());
         self.state = State::Running;
+        if taken
+            .result
+            .as_ref()
+            .is_ok_and(|(celsius, _)| *celsius >= self.max_c)
+        {
+            return vec![Action::Stop(Ending::TooHot)];
+        }
         vec![Action::Ready]
     }
 
@@ -261,6 +268,23 @@ mod tests {
             sampler.on(&reading(60.0, ms(3)), ms(200)),
             [Action::Stop(Ending::TooHot)]
         );
+    }
+
+    #[test]
+    fn a_drive_that_is_too_hot_at_rest_is_stopped_before_the_run() {
+        let mut sampler = Sampler::new(None, None);
+        sampler.on(&Event::Start, ms(0));
+        for _ in 1..TRIALS {
+            assert_eq!(
+                sampler.on(&reading(68.0, ms(4)), ms(0)),
+                [Action::ReadTemperature]
+            );
+        }
+        assert_eq!(
+            sampler.on(&reading(68.0, ms(4)), ms(0)),
+            [Action::Stop(Ending::TooHot)]
+        );
+        assert_eq!(sampler.told.interval_s, Some(1.0));
     }
 
     #[test]

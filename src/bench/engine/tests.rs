@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::*;
-use crate::bench::run::Ending;
 
 fn options(workload: Workload) -> Options {
     Options {
@@ -118,6 +117,13 @@ fn a_device_without_an_answer_or_gone_ends_the_run() {
     let gone = ran("sim:ssd,fault=gone,fault_on=write,fault_after=1000", &short());
     assert_eq!(gone.ending, Ending::Lost);
     assert!(gone.engine.requests >= 1000);
+    let verdict = &gone.verdict;
+    let last = verdict.events.last().unwrap();
+    assert_eq!((verdict.cause, last.kind.as_str()), (Cause::Link, "lost"));
+    assert!(verdict.evidence.iter().any(|e| e.feature == "lost"));
+    let moved = gone.samples.last().unwrap().cumulative_bytes;
+    assert_eq!(verdict.onset_written_bytes, Some(moved));
+    assert_eq!(verdict.onset_s, Some(last.onset_s));
     let errors = ran("sim:ssd,capacity=937703088,bad=0+1000", &{
         let mut options = short();
         options.op = Some(Op::Read);
@@ -134,6 +140,13 @@ fn a_run_that_is_too_hot_or_unwanted_ends_early() {
     assert_eq!(run.ending, Ending::TooHot);
     let last = run.samples.last().unwrap();
     assert!(last.temp_c.is_some_and(|c| c >= 40.0) && last.t_s < 400.0);
+
+    assert_eq!(run.workload.options["max_temp_c"], 40.0);
+
+    let hot = ran("sim:ssd,temp=90", &short());
+    assert_eq!(hot.ending, Ending::TooHot);
+    assert_eq!((hot.engine.requests, hot.samples.len()), (0, 0));
+    assert_eq!(hot.verdict.cause, Cause::None);
 
     struct Impatient(usize);
     impl Watch for Impatient {
@@ -211,4 +224,175 @@ fn real_devices_are_refused() {
     assert!(matches!(refused("/mnt"), BenchError::NotSimulated { .. }));
     assert!(matches!(refused("replay:x"), BenchError::NotSimulated { .. }));
     assert!(matches!(refused("sim:none"), BenchError::Drive(_)));
+}
+
+#[test]
+fn a_medium_smaller_than_a_block_is_refused() {
+    let refused = run(
+        "sim:ssd,capacity=255",
+        &short(),
+        &OpenOptions::default(),
+        &mut Unwatched,
+    );
+    assert!(matches!(refused, Err(BenchError::Options { .. })));
+}
+
+/// An unsure cache verdict, a series, and what a link event makes of it.
+#[test]
+fn a_link_event_rebuilds_the_headline() {
+    let options = short();
+    let plan = plan(&options, 1_000_000_000).unwrap();
+    let samples: Vec<Sample> = (1..=10)
+        .map(|i| Sample {
+            cumulative_bytes: u64::from(i.min(5_u32)) * 100,
+            temp_c: Some(f64::from(30 + i)),
+            ..Sample::new(f64::from(i), 0.0001, if i <= 2 { Op::Read } else { Op::Write })
+        })
+        .collect();
+    let before = || {
+        let mut verdict = judge(&Series::default());
+        verdict.cause = Cause::SlcCache;
+        verdict.confidence = 0.6;
+        verdict.onset_s = Some(3.0);
+        verdict.onset_written_bytes = Some(7);
+        verdict.ambiguous = true;
+        verdict.experiment = Some("try again".to_owned());
+        verdict.metrics.insert("cache_bytes".to_owned(), json!(7));
+        verdict
+    };
+    let seconds = Duration::from_secs;
+    let hang = StageResult {
+        end: Some(seconds(10)),
+        hang: Some((seconds(10), seconds(5))),
+        ..StageResult::default()
+    };
+    let lost = StageResult {
+        end: Some(Duration::from_millis(4500)),
+        ..StageResult::default()
+    };
+    for (result, ending, kind, onset_s) in [
+        (hang.clone(), Ending::Complete, "hang", 5.0),
+        (lost, Ending::Lost, "lost", 4.5),
+    ] {
+        let mut verdict = before();
+        add_link(&mut verdict, &plan, &[result], ending, &samples);
+        assert_eq!(verdict.cause, Cause::Link);
+        assert_eq!(verdict.events[0].kind, kind);
+        assert_eq!(verdict.onset_s, Some(onset_s));
+        assert_eq!(verdict.onset_written_bytes, Some(300));
+        assert_eq!(verdict.onset_total_bytes, Some(500));
+        assert_eq!(verdict.onset_temp_c, Some(35.0));
+        assert_eq!(verdict.metrics["onset_read_bytes"], 200);
+        assert!(!verdict.metrics.contains_key("cache_bytes"));
+        assert!(!verdict.ambiguous && verdict.experiment.is_none());
+        let old = verdict.alternatives.iter().find(|a| a.cause == Cause::SlcCache);
+        assert_eq!(old.map(|a| a.score), Some(0.6));
+    }
+    let mut graver = before();
+    graver.cause = Cause::Thermal;
+    add_link(&mut graver, &plan, &[hang], Ending::Complete, &samples);
+    assert_eq!((graver.cause, graver.onset_s), (Cause::Thermal, Some(3.0)));
+    assert_eq!(graver.events.len(), 1);
+}
+
+#[test]
+fn events_and_evidence_of_every_row_are_kept() {
+    let event = |cause, onset_s| verdict::Event {
+        cause,
+        kind: "step".to_owned(),
+        onset_s,
+        end_s: None,
+        op: None,
+        before_mb_s: None,
+        after_mb_s: None,
+        drop_pct: None,
+        temp_c: None,
+        bytes: None,
+    };
+    let row = |cause, onset_s| {
+        let mut verdict = judge(&Series::default());
+        verdict.cause = cause;
+        verdict.onset_s = Some(onset_s);
+        verdict.events.push(event(cause, onset_s));
+        verdict.evidence.push(verdict::Evidence {
+            feature: "fall".to_owned(),
+            value: "by half".to_owned(),
+            weight: 1.0,
+            speaks_for: cause,
+        });
+        verdict
+    };
+    let series = Series {
+        samples: (1..=9)
+            .map(|i| Sample {
+                cumulative_bytes: i * 100,
+                ..Sample::new(i as f64, 0.0001, Op::Write)
+            })
+            .collect(),
+        context: Context::default(),
+    };
+    let rows = vec![("A", row(Cause::SlcCache, 2.0)), ("B", row(Cause::Thermal, 5.0))];
+    let one = one_of(rows, &series);
+    assert_eq!((one.cause, one.onset_s), (Cause::Thermal, Some(5.0)));
+    assert_eq!(one.onset_written_bytes, Some(500));
+    let causes: Vec<Cause> = one.events.iter().map(|e| e.cause).collect();
+    assert_eq!(causes, [Cause::SlcCache, Cause::Thermal]);
+    let values: Vec<&str> = one.evidence.iter().map(|e| e.value.as_str()).collect();
+    assert_eq!(values, ["B: by half", "A: by half"]);
+    assert!(one.alternatives.iter().any(|a| a.cause == Cause::SlcCache));
+    assert_eq!(one.metrics["written_bytes"], 900);
+}
+
+#[test]
+fn a_note_says_which_rows_were_judged() {
+    let run = ran("sim:corsair-voyager-gt-128gb", &options(Workload::Cdm3));
+    let note = run
+        .notes
+        .iter()
+        .find(|n| n.starts_with("judged by itself"))
+        .unwrap();
+    let (judged, slow) = note.split_once(". too slow to judge").unwrap();
+    assert!(judged.contains("Sequential, write"), "{note}");
+    assert!(slow.contains("Random 4KB (QD=1), write"), "{note}");
+}
+
+#[test]
+fn figures_and_verdict_agree_where_both_name_a_quantity() {
+    for (target, workload) in [
+        ("sim:mushkin-ventura-ultra-120gb", Workload::Das),
+        ("sim:wd-black-p50-1tb-gen2x2", Workload::SeqConsistency),
+        ("sim:corsair-voyager-gt-128gb", Workload::Mix),
+        ("sim:usb-20g-lockup-rnd4k-q32t16", Workload::Cdm8Nvme),
+    ] {
+        let run = ran(target, &options(workload));
+        let verdict = &run.verdict;
+        let mut pairs: Vec<(String, &str)> = [
+            ("onset_s", "onset_time_s"),
+            ("stall_s{median}", "stall_s"),
+            ("stall_gap_s{median}", "stall_gap_s"),
+            ("peak_w", "bus_power_max_w"),
+            ("unthrottled_mb_s{write}", "write_unthrottled"),
+            ("unthrottled_mb_s{read}", "read_unthrottled"),
+            ("throttled_mb_s{write}", "write_throttled"),
+            ("throttled_mb_s{read}", "read_throttled"),
+        ]
+        .map(|(metric, figure)| (metric.to_owned(), figure))
+        .into();
+        pairs.extend(run.figures.keys().map(|name| (name.clone(), name.as_str())));
+        for (metric, figure) in pairs {
+            let metric_value = verdict.metrics.get(&metric).and_then(|v| v.as_f64());
+            let figure_value = run.figures.get(figure).map(|f| f.value);
+            if let (Some(a), Some(b)) = (metric_value, figure_value) {
+                assert!((a - b).abs() <= 0.001, "{target}: {metric} {a}, {figure} {b}");
+            }
+        }
+        let onset = run.figures.get("onset_written_bytes").map(|f| f.value as u64);
+        assert_eq!(onset, verdict.onset_written_bytes, "{target}");
+        if verdict.cause == Cause::PeriodicStall {
+            let stalls = run.figures["stall_onset_written_bytes"].value as u64;
+            assert_eq!(Some(stalls), onset);
+            let first = run.figures["first_fall_written_bytes"].value as u64;
+            assert!(Some(first) < onset);
+        }
+    }
 }

@@ -93,10 +93,11 @@ impl<'a> Comparison<'a> {
             let shown = |figure: Option<&crate::bench::run::Figure>| {
                 figure
                     .map(|f| {
-                        if same {
-                            words::number(f.value)
+                        let (value, unit) = words::figure(f);
+                        if same && f.unit != "B" {
+                            value
                         } else {
-                            format!("{} {}", words::number(f.value), f.unit)
+                            format!("{value} {unit}")
                         }
                     })
                     .unwrap_or_default()
@@ -106,7 +107,10 @@ impl<'a> Comparison<'a> {
                 a: shown(left),
                 b: shown(right),
                 unit: if same {
-                    left.or(right).map(|f| f.unit.clone()).unwrap_or_default()
+                    left.or(right)
+                        .filter(|f| f.unit != "B")
+                        .map(|f| f.unit.clone())
+                        .unwrap_or_default()
                 } else {
                     String::new()
                 },

@@ -194,11 +194,12 @@ pub fn run(run: &Run) -> String {
     if !run.figures.is_empty() {
         out.push_str("<h2>Figures</h2>\n<div class=\"tiles\">\n");
         for (name, figure) in &run.figures {
+            let (value, unit) = words::figure(figure);
             let _ = writeln!(
                 out,
                 "<div class=\"tile\"><b>{} {}</b><span>{}</span></div>",
-                xml(&words::number(figure.value)),
-                xml(&figure.unit),
+                xml(&value),
+                xml(&unit),
                 xml(&name.replace('_', " "))
             );
         }

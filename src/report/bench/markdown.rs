@@ -69,7 +69,10 @@ pub fn run(run: &Run, chart: Option<&str>) -> String {
         let rows: Vec<Vec<String>> = run
             .figures
             .iter()
-            .map(|(name, f)| vec![name.replace('_', " "), words::number(f.value), f.unit.clone()])
+            .map(|(name, f)| {
+                let (value, unit) = words::figure(f);
+                vec![name.replace('_', " "), value, unit]
+            })
             .collect();
         out.push_str(&table(&head(&["Figure", "Value", "Unit"]), &rows));
     }

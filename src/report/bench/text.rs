@@ -135,11 +135,8 @@ pub fn run(run: &Run, style: Style) -> String {
             .figures
             .iter()
             .map(|(name, figure)| {
-                escaped(vec![
-                    name.replace('_', " "),
-                    words::number(figure.value),
-                    figure.unit.clone(),
-                ])
+                let (value, unit) = words::figure(figure);
+                escaped(vec![name.replace('_', " "), value, unit])
             })
             .collect();
         out.push_str(&table(&["Figure", "Value", "Unit"], rows));

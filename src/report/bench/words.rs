@@ -5,6 +5,17 @@ use crate::bench::series::{Notice, Op, Sample};
 use crate::bench::verdict::{Cause, Event, Evidence, Verdict};
 use crate::units::human_bytes;
 
+/// A figure and its unit; bytes in a unit that fits.
+pub fn figure(figure: &crate::bench::run::Figure) -> (String, String) {
+    if figure.unit == "B" && figure.value >= 0.0 {
+        let text = human_bytes(figure.value as u64);
+        if let Some((value, unit)) = text.split_once(' ') {
+            return (value.to_owned(), unit.to_owned());
+        }
+    }
+    (number(figure.value), figure.unit.clone())
+}
+
 /// A number with three significant digits or all of its whole ones.
 pub fn number(value: f64) -> String {
     let size = value.abs();
