@@ -114,7 +114,11 @@ pub const CASES: &[Case] = &[
         uas: outcome(4, NO_ANSWER, After::Usable, ONE),
     },
     both("fault=phase-error", outcome(4, FAILED, After::Usable, ONE)),
-    both("fault=babble", outcome(4, FAILED, After::Usable, ONE)),
+    Case {
+        fault: "fault=babble",
+        bot: outcome(4, FAILED, After::Usable, ONE),
+        uas: outcome(4, NO_ANSWER, After::Usable, ONE),
+    },
     Case {
         fault: "fault=gone",
         bot: outcome(4, FAILED, After::Gone, ONE),
@@ -138,7 +142,7 @@ pub const CASES: &[Case] = &[
         fault: "fault=babble,fault_after=1,fault_count=1",
         // usb-storage makes sense data of its own for it.
         bot: outcome(0, "", After::Usable, ANY),
-        uas: outcome(4, FAILED, After::Usable, SECOND),
+        uas: outcome(4, NO_ANSWER, After::Usable, SECOND),
     },
     Case {
         fault: "fault=replug,fault_after=1,fault_count=1",

@@ -294,6 +294,12 @@ impl Uas {
                     return Step::Wait;
                 };
                 let (data, status) = (std::mem::take(data), std::mem::take(status));
+                if data.len() > transfer.in_len {
+                    // As sticks do that were seen to overrun: what follows the overrun is silence.
+                    finished.push_back(PipeEnd::babble(&transfer));
+                    self.phase = Phase::Lost;
+                    return Step::On;
+                }
                 finished.push_back(PipeEnd::sent(&transfer, data));
                 self.end(tag, status);
                 Step::On
