@@ -563,6 +563,21 @@ fn uas_without_streams_says_when_it_is_ready() {
 }
 
 #[test]
+fn after_an_overrun_there_is_silence_under_uas() {
+    let mut host = Host::uas("ssd,fault=babble,fault_count=1");
+    let status = host.submit(STATUS, 1, &[], 112);
+    let room = host.submit(DATA_IN, 1, &[], 512);
+    host.send(COMMAND, &command_unit(1, &IDENTIFY));
+    assert_eq!(host.result(room).unwrap().status, TransferStatus::Babble);
+    assert_eq!(host.result(status), None);
+    host.device.bus_reset(host.now);
+    assert!(host.device.set_configuration(1, host.now));
+    host.command(&IDENTIFY, 512, true);
+    assert_eq!(host.data(512).len(), 512);
+    assert_eq!(host.status(), (7, 0, 0));
+}
+
+#[test]
 fn task_management_ends_what_it_names() {
     let mut host = Host::uas("ssd,fault=timeout,fault_count=1");
     let status = host.submit(STATUS, 1, &[], 112);
