@@ -67,7 +67,7 @@ pub fn trim(bench: &Bench, trim: &Trim) -> Result<(), String> {
         if good {
             text.to_owned()
         } else {
-            "FAILED".to_owned()
+            crate::table::FAILED.to_owned()
         }
     };
     let unmap = if trim.unmap == Unmap::Taken {
@@ -243,7 +243,7 @@ pub fn file_systems(bench: &Bench, spec: &str) -> Result<(), String> {
         bench.cell(
             spec,
             &format!("{kind} + fsck"),
-            if good { "clean" } else { "FAILED" },
+            if good { "clean" } else { crate::table::FAILED },
         );
     }
     // That the medium holds it, and not some cache: the model's own view of the first partition's superblock.
@@ -274,7 +274,11 @@ pub fn fio(bench: &Bench, spec: &str) -> Result<(), String> {
     let before = bench.failure_count();
     fio_verifies(bench, spec)?;
     let good = bench.failure_count() == before;
-    bench.cell(spec, "fio verify", if good { "passes" } else { "FAILED" });
+    bench.cell(
+        spec,
+        "fio verify",
+        if good { "passes" } else { crate::table::FAILED },
+    );
     bench.kernel_is_quiet(&[])?;
     Ok(())
 }

@@ -181,7 +181,15 @@ pub fn peers_agree(
             }
         };
         let good = bench.failure_count() == before;
-        bench.cell(case.spec, column, if good { word } else { "FAILED".to_owned() });
+        bench.cell(
+            case.spec,
+            column,
+            if good {
+                word
+            } else {
+                crate::table::FAILED.to_owned()
+            },
+        );
     }
     Ok(())
 }
