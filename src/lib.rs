@@ -34,6 +34,7 @@ pub mod bridge;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod drive;
+pub mod freemap;
 pub mod nvme;
 #[cfg(feature = "cli")]
 pub mod report;

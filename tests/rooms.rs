@@ -10,17 +10,24 @@ const LEAVES: &[&str] = &["units", "text", "time", "wire", "sys"];
 /// Each room and the rooms that it may use beside the leaves.
 const ROOMS: &[(&str, &[&str])] = &[
     ("sim", &[]),
+    ("freemap", &[]),
     ("transport", &["sim"]),
     ("scsi", &["transport"]),
     ("bridge", &["scsi", "transport"]),
     ("ata", &["bridge"]),
     ("nvme", &["bridge"]),
-    ("drive", &["ata", "nvme", "bridge", "scsi", "transport"]),
+    (
+        "drive",
+        &["ata", "nvme", "bridge", "scsi", "transport", "freemap"],
+    ),
     (
         "bench",
         &["drive", "ata", "nvme", "bridge", "scsi", "transport", "sim"],
     ),
-    ("report", &["bench", "drive", "ata", "nvme", "bridge", "scsi"]),
+    (
+        "report",
+        &["bench", "drive", "ata", "nvme", "bridge", "scsi", "freemap"],
+    ),
     (
         "cli",
         &[
@@ -33,6 +40,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "scsi",
             "transport",
             "sim",
+            "freemap",
         ],
     ),
 ];

@@ -30,6 +30,8 @@ const MORE_PROGRAMS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.vfat", "dosfstools"),
     ("mkfs.exfat", "exfatprogs"),
+    ("mcopy", "mtools"),
+    ("mkntfs", "ntfs-3g"),
     ("sfdisk", "fdisk"),
 ];
 /// The emulator.
