@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Used by all, and using only each other.
-const LEAVES: &[&str] = &["units", "text", "time", "wire", "sys"];
+const LEAVES: &[&str] = &["units", "text", "time", "wire", "permit", "sys"];
 
 /// Each room and the rooms that it may use beside the leaves.
 const ROOMS: &[(&str, &[&str])] = &[

@@ -24,6 +24,7 @@ use crate::ata::power::PowerMode;
 use crate::bridge::memory::{BridgeKey, Harm};
 use crate::bridge::taskfile::Taskfile;
 use crate::bridge::{self, AtaDialect, BridgeError, Reply, Request};
+use crate::permit::PermitSlot;
 use crate::scsi::cdb;
 use crate::scsi::inquiry::Inquiry;
 use crate::sys::NodeFacts;
@@ -79,6 +80,8 @@ pub struct Drive {
     reported: bool,
     opened_at: Duration,
     count: CommandCount,
+    /// What may be written at the moment: the guard of this transport looks here.
+    permits: PermitSlot,
     /// Held from opening on, but for the pauses of [`Drive::unlock`].
     lock: Option<DeviceLock>,
     /// A lock was taken when opening, so readings want it too.
@@ -200,6 +203,7 @@ impl Drive {
             reported: false,
             opened_at,
             count: opened.count,
+            permits: opened.permits,
             locks: opened.lock.is_some(),
             lock: opened.lock,
         };
