@@ -46,7 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// The only files with `unsafe` in them.
-const UNSAFE_FILES: &[&str] = &["transport/sg_io.rs"];
+const UNSAFE_FILES: &[&str] = &["transport/sg_io.rs", "transport/block.rs"];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")

@@ -6,9 +6,11 @@ mod error;
 pub mod health;
 pub mod info;
 mod known;
+pub mod media;
 pub mod open;
 pub mod power;
 pub mod temperature;
+pub mod trim;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
