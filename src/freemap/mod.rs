@@ -8,6 +8,11 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bits;
+pub mod partitions;
+pub mod signature;
+pub mod survey;
+#[cfg(test)]
+mod testing;
 
 pub use bits::UsedMap;
 
