@@ -8,6 +8,8 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bits;
+pub mod exfat;
+pub mod fat;
 
 pub use bits::UsedMap;
 
