@@ -13,6 +13,8 @@ pub mod signature;
 pub mod survey;
 #[cfg(test)]
 mod testing;
+pub mod exfat;
+pub mod fat;
 
 pub use bits::UsedMap;
 
