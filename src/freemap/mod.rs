@@ -15,6 +15,7 @@ pub mod survey;
 mod testing;
 pub mod exfat;
 pub mod fat;
+pub mod ntfs;
 
 pub use bits::UsedMap;
 
