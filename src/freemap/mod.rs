@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bits;
+pub mod ext;
 
 pub use bits::UsedMap;
 
