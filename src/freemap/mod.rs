@@ -16,6 +16,7 @@ mod testing;
 pub mod exfat;
 pub mod fat;
 pub mod ntfs;
+pub mod ext;
 
 pub use bits::UsedMap;
 
