@@ -8,15 +8,15 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bits;
+pub mod exfat;
+pub mod ext;
+pub mod fat;
+pub mod ntfs;
 pub mod partitions;
 pub mod signature;
 pub mod survey;
 #[cfg(test)]
 mod testing;
-pub mod exfat;
-pub mod fat;
-pub mod ntfs;
-pub mod ext;
 
 pub use bits::UsedMap;
 

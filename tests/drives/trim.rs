@@ -21,7 +21,13 @@ fn ask(ranges: &[(u64, u64)]) -> Ask {
 }
 
 fn open(dock: &Dock) -> Drive {
-    Drive::from_transport(dock.plug(), dock.facts.clone(), &OpenOptions::default(), Care::MayWake).expect("a drive")
+    Drive::from_transport(
+        dock.plug(),
+        dock.facts.clone(),
+        &OpenOptions::default(),
+        Care::MayWake,
+    )
+    .expect("a drive")
 }
 
 fn serial(dock: &Dock) -> String {

@@ -10,6 +10,8 @@
 mod authorise;
 mod deny;
 mod free;
+mod image;
+mod mounted;
 mod paths;
 mod plan;
 mod proof;
@@ -22,6 +24,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use authorise::{Identity, Refusal};
+pub use image::run_image;
+pub use mounted::run_mounted;
 pub use paths::{Method, Refused};
 pub use plan::{PathLimits, Plan, merged};
 pub use proof::{Outcome, Proof};
@@ -662,6 +666,3 @@ impl Work<'_> {
         Ok(verified)
     }
 }
-
-#[cfg(test)]
-mod tests;
