@@ -140,7 +140,10 @@ pub fn run_image(
     if ask.commit && report.ending == Ending::Planned {
         let permit = Permit::to_discard(block_bytes, found.ranges.clone())
             .map_err(|e| TrimError::BadRange(e.to_string()))?;
-        punch(&image, &permit, &found.ranges, &limits, &mut report, watch);
+        let error = punch(&image, &permit, &found.ranges, &limits, &mut report, watch);
+        if error.is_some() {
+            return Ok(TrimRun { report, error });
+        }
         if ask.verify && report.ending == Ending::Done {
             look_again(&image, &found.ranges, block_bytes, &mut report);
         }
@@ -198,7 +201,14 @@ fn punch(
     limits: &PathLimits,
     report: &mut TrimReport,
     watch: &mut dyn Watch,
-) {
+) -> Option<TrimError> {
+    let failed = |what: String| {
+        TrimError::Drive(DriveError::Odd {
+            device: "image".to_owned(),
+            what,
+        })
+    };
+    let mut error = None;
     let clock = RealClock::new();
     let start = clock.now();
     let block = i64::from(permit.block_bytes());
@@ -233,28 +243,28 @@ fn punch(
         };
         let logged = watch.log(&entry);
         if let Err(why) = result {
-            report.ending = Ending::Stopped { why };
+            error = Some(failed(why));
             break;
         }
         done.commands += 1;
         done.bytes += command.iter().map(|r| r.count).sum::<u64>() * u64::from(permit.block_bytes());
         done.elapsed_seconds = clock.now().saturating_sub(start).as_secs_f64();
         watch.progress(done.bytes, total_bytes);
-        if let Err(error) = logged {
-            report.ending = Ending::Stopped {
-                why: format!("the log: {error}"),
-            };
+        if let Err(log) = logged {
+            error = Some(TrimError::Log(log));
             break;
         }
     }
-    if let Err(error) = image.0.sync_data()
-        && report.ending == Ending::Done
-    {
+    if let Err(sync) = image.0.sync_data() {
+        error.get_or_insert_with(|| failed(sync.to_string()));
+    }
+    if let Some(error) = &error {
         report.ending = Ending::Stopped {
             why: error.to_string(),
         };
     }
     report.done = Some(done);
+    error
 }
 
 /// A hole reads as zeroes.

@@ -195,7 +195,7 @@ pub struct TrimRun {
     /// The account.
     pub report: TrimReport,
     /// What stopped it.
-    pub error: Option<DriveError>,
+    pub error: Option<TrimError>,
 }
 
 /// Plans, and with [`Ask::commit`] trims, a device of the kernel or of the simulator. `proc` is where the mount table is.
@@ -298,6 +298,17 @@ fn on_drive(
         (ranges, plan)
     };
     report.plan = lay_out(paths.open.first()).1;
+    let stated: u64 = found.ranges.iter().map(|r| r.count).sum();
+    let odd_bytes = (stated * u64::from(block_bytes)).saturating_sub(report.plan.bytes);
+    if let Some(path) = paths.open.first().filter(|_| odd_bytes > 0) {
+        report.left_alone.push(LeftAlone {
+            what: format!("{} at the ends of ranges", crate::units::human_bytes(odd_bytes)),
+            why: format!(
+                "the device discards whole units of {} blocks only",
+                path.limits.granularity_blocks
+            ),
+        });
+    }
     if found.ranges.is_empty() {
         report.ending = Ending::NothingToDo;
     } else if paths.open.is_empty() {
@@ -324,13 +335,10 @@ fn on_drive(
         ending: work.report.ending.clone(),
         done: work.done,
     };
-    if let Err(error) = watch.log(&end)
-        && !matches!(work.report.ending, Ending::Stopped { .. })
-    {
-        work.report.ending = Ending::Stopped {
-            why: format!("the log: {error}"),
-        };
-    }
+    let error = match watch.log(&end) {
+        Err(log) if error.is_none() => work.account(Stopped::Log(log)),
+        _ => error,
+    };
     Ok(TrimRun {
         report: work.report,
         error,
@@ -409,32 +417,22 @@ struct Work<'a> {
 type LayOut<'a> = dyn Fn(Option<&paths::Path>) -> (Vec<BlockRange>, Plan) + 'a;
 
 impl Work<'_> {
-    /// What stopped it goes into the account; a failure of the device is handed on.
-    fn account(&mut self, stopped: Stopped) -> Option<DriveError> {
+    /// What stopped it goes into the account, and is handed on.
+    fn account(&mut self, stopped: Stopped) -> Option<TrimError> {
         self.report.done = Some(self.done);
-        let (ending, error) = match stopped {
-            Stopped::Drive(error) => (
-                Ending::Stopped {
-                    why: error.to_string(),
-                },
-                Some(error),
-            ),
-            Stopped::Refused(refusal) => (
-                Ending::Stopped {
-                    why: refusal.to_string(),
-                },
-                None,
-            ),
-            Stopped::Log(error) => (
-                Ending::Stopped {
-                    why: format!("the log: {error}"),
-                },
-                None,
-            ),
-            Stopped::Interrupted => (Ending::Interrupted, None),
+        let error = match stopped {
+            Stopped::Drive(error) => TrimError::Drive(error),
+            Stopped::Refused(refusal) => TrimError::Refused(refusal),
+            Stopped::Log(error) => TrimError::Log(error),
+            Stopped::Interrupted => {
+                self.report.ending = Ending::Interrupted;
+                return None;
+            }
         };
-        self.report.ending = ending;
-        error
+        self.report.ending = Ending::Stopped {
+            why: error.to_string(),
+        };
+        Some(error)
     }
 
     fn go(

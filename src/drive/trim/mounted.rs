@@ -6,7 +6,7 @@ use super::paths::{Method, Refused};
 use super::plan::Plan;
 use super::report::{Done, Ending, Target, TrimReport};
 use super::{Ask, Refusal, TrimError, TrimRun, What};
-use crate::drive::{DeviceRef, DriveError, OpenOptions};
+use crate::drive::{DeviceRef, OpenOptions};
 use crate::sys::usage::{Mount, Use};
 use crate::time::{Clock, RealClock};
 use crate::transport::TransportError;
@@ -107,7 +107,7 @@ pub fn run_mounted(mount: &Mount, options: &OpenOptions, ask: &Ask) -> Result<Tr
                     why: error.to_string(),
                 },
             };
-            matches!(report.ending, Ending::Stopped { .. }).then(|| DriveError::Transport(error))
+            matches!(report.ending, Ending::Stopped { .. }).then(|| error.into())
         }
     };
     Ok(TrimRun { report, error })
