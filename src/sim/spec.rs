@@ -39,11 +39,11 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "ckcond",
         "CK_COND on success: honour, ignore (GOOD), empty (zero registers) or refuse (05/24/00)",
     ),
-    ("ext", "0: the bridge refuses 48-bit commands; 1: it takes them"),
     (
         "encrypt",
         "1: the bridge encrypts what it writes, so that the drive holds other bytes than the host sees",
     ),
+    ("ext", "0: the bridge refuses 48-bit commands; 1: it takes them"),
     (
         "fake_4k",
         "1: the bridge makes one block of 4096 bytes out of eight sectors of the drive",

@@ -354,8 +354,10 @@ fn same_addresses(
     if found == stamped {
         return Ok(Same::Yes);
     }
-    let shift_blocks =
-        stamp::address_in(&found, nonce).map(|lba| lba.wrapping_sub(scratch.whole.first) as i64);
+    let shift_blocks = found
+        .chunks(block_bytes as usize)
+        .zip(scratch.whole.first..)
+        .find_map(|(block, place)| Some(stamp::address_in(block, nonce)?.wrapping_sub(place) as i64));
     let why = match shift_blocks {
         Some(shift) => format!(
             "the drive holds block {} where the host has block {}: the bridge moves addresses",
