@@ -1,8 +1,10 @@
 //! drivethru operates the drive *behind* a USB bridge: identity, temperature and SMART health over SCSI and SAT ATA
-//! PASS-THROUGH, without harm and without waking a sleeping disk.
+//! PASS-THROUGH, without harm and without waking a sleeping disk; and TRIM, permitted range by range and proven first.
 //!
 //! ```text
-//! drive      open, detect, temperature, health, info
+//! drive      open, detect, temperature, health, info, trim
+//! freemap    free space by the file systems' own maps, checked against the files
+//! permit     what may be written, exactly
 //! ata, nvme  what a drive's sectors and pages mean
 //! bridge     how a taskfile travels inside CDBs
 //! scsi       sense, INQUIRY, VPD, log pages
@@ -24,7 +26,7 @@
 //! # }
 //! ```
 //!
-//! Not supported: writing of any kind, NVMe tunnels and vendor dialects of bridges (such bridges are recognised, and nothing
+//! Not supported: writing but by [`drive::trim`], NVMe tunnels and vendor dialects of bridges (such bridges are recognised, and nothing
 //! is sent to them), raw USB access without the kernel's driver, systems other than Linux.
 #![deny(unsafe_code)]
 

@@ -437,6 +437,11 @@ impl Target {
             .collect()
     }
 
+    /// From now on [`Target::discarded`] counts anew.
+    pub fn forget_discarded(&mut self) {
+        self.bridge.medium_mut().forget_discarded();
+    }
+
     /// Sectors of the drive that are trimmed and not written since.
     pub fn trimmed_blocks(&self) -> u64 {
         self.bridge.trimmed_sectors()

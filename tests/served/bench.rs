@@ -163,6 +163,7 @@ impl Bench {
 
     pub fn fail(&self, why: impl Into<String>) {
         let why = why.into();
+        eprintln!("{}: {why}", self.check.borrow());
         self.failures
             .borrow_mut()
             .push(format!("{}: {why}", self.check.borrow()));

@@ -12,6 +12,7 @@ mod others;
 mod peers;
 mod sleep;
 mod table;
+mod trimming;
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -56,6 +57,22 @@ fn checks() -> Vec<Check> {
             run: Box::new(|bench| media::file_systems(bench, spec)),
         });
     }
+    for (spec, ways) in trimming::TRIMMED {
+        checks.push(Check {
+            name: format!("trimming free space at {spec}"),
+            run: Box::new(|bench| trimming::free_space(bench, spec, ways)),
+        });
+    }
+    for transport in ["bot", "uas"] {
+        checks.push(Check {
+            name: format!("trimming is interrupted over {transport}"),
+            run: Box::new(|bench| trimming::interrupted(bench, transport)),
+        });
+        checks.push(Check {
+            name: format!("trimming where addresses differ over {transport}"),
+            run: Box::new(|bench| trimming::other_addresses(bench, transport)),
+        });
+    }
     for case in faults::CASES {
         for (transport, bridge) in faults::TRANSPORTS {
             checks.push(Check {
@@ -75,7 +92,9 @@ fn checks() -> Vec<Check> {
             }
         }
     }
-    let others: [(&str, Plain); 12] = [
+    let others: [(&str, Plain); 14] = [
+        ("trimming is refused", trimming::refusals),
+        ("trimming side by side", trimming::side_by_side),
         ("USB/IP", others::usbip),
         ("two commands", others::two_commands),
         ("one serial twice", others::one_serial_twice),

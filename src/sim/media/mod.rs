@@ -126,6 +126,11 @@ impl Media {
         &self.discards
     }
 
+    /// Forgets what was discarded so far; the sectors stay as they are.
+    pub fn forget_discarded(&mut self) {
+        self.discards = Ranges::default();
+    }
+
     /// Sectors that wait for a write to be replaced or made whole.
     pub fn pending(&self) -> Ranges {
         let mut all = self.bad.clone();

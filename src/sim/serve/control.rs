@@ -36,6 +36,7 @@ pub const HELP: &[(&str, &str)] = &[
         "discarded",
         "every range of the drive that was ever trimmed, as [first sector, count]",
     ),
+    ("discarded clear", "forget them"),
     (
         "read LBA COUNT",
         "up to 64 blocks of the medium as hex, without a command",
@@ -115,6 +116,10 @@ fn run(
         }
         ("log", "clear") => {
             device.target().clear_log();
+            json!({})
+        }
+        ("discarded", "clear") => {
+            device.target().forget_discarded();
             json!({})
         }
         ("discarded", "") => json!({"ranges": device.target().discarded()}),
