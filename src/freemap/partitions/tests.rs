@@ -85,13 +85,12 @@ fn cylinders_confirm_what_they_can() {
     disk.put(446 + 1, &[1, 1, 0]);
     disk.put(446 + 5, &[2, 37, 0]);
     let table = read(&disk, 512).unwrap().unwrap();
-    let confirmed: Vec<_> = table
-        .partitions
-        .iter()
-        .map(|p| (p.start_confirmed, p.end_confirmed))
-        .collect();
-    assert_eq!(confirmed[0], (true, true));
-    assert_eq!(confirmed[1], (false, false));
+    let confirmed: Vec<_> = table.partitions.iter().map(|p| (p.start, p.end)).collect();
+    assert_eq!(confirmed[0], (Edge::Confirmed, Edge::Confirmed));
+    assert_eq!(confirmed[1], (Edge::Unconfirmed, Edge::Unconfirmed));
+    disk.put(446 + 5, &[2, 38, 0]);
+    let table = read(&disk, 512).unwrap().unwrap();
+    assert_eq!(table.partitions[0].end, Edge::Disputed);
 }
 
 #[test]

@@ -215,16 +215,16 @@ fn ext(probe: &Probe<'_>) -> Result<Option<Signature>, ReadError> {
     ) else {
         return Ok(None);
     };
-    let plausible = le16(&block, 56) == Some(0xef53)
-        && shift <= 6
-        && inodes > 0
-        && (blocks > 0 || le32(&block, 0x150) != Some(0));
-    if !plausible {
+    let blocks = blocks > 0 || le32(&block, 0x150) != Some(0);
+    if le16(&block, 56) != Some(0xef53) || shift > 6 || !blocks {
         return Ok(None);
     }
     // Incompatible feature 0008h: no file system, but the journal of another one.
     if incompatible & 8 != 0 && le32(&block, 76) != Some(0) {
         return Ok(Some(foreign("the journal of another ext volume", 1024 + 56)));
+    }
+    if inodes == 0 {
+        return Ok(None);
     }
     Ok(Some(Signature {
         what: "ext2/3/4",
