@@ -319,14 +319,6 @@ pub const MAKERS: &[Made] = &[
         &["LUKS"],
         "crypto_LUKS",
     ),
-    made(
-        "verity",
-        &["veritysetup"],
-        8 * MIB,
-        &["format", "/etc/os-release", "{}", "--hash-offset", "0"],
-        &["dm-verity"],
-        "DM_verity_hash",
-    ),
 ];
 
 impl Made {

@@ -21,7 +21,7 @@ fn rounds() -> u64 {
     std::env::var("DRIVETHRU_TABLES")
         .ok()
         .and_then(|n| n.parse().ok())
-        .unwrap_or(24)
+        .unwrap_or(16)
 }
 
 /// (number, start, sectors, type, name) as a program says it.
@@ -261,7 +261,9 @@ fn damaged_tables_free_nothing_more() {
             match partitions::read(&copy, 512) {
                 Err(_) => refused += 1,
                 Ok(found) if found.as_ref() == Some(&table) => same += 1,
-                Ok(_) => assert!(!plan.gpt || copy.cut(), "{}: {copy:?}", label()),
+                // With both signatures gone there is no table at all, and the survey finds no volume.
+                Ok(None) => {}
+                Ok(Some(_)) => assert!(!plan.gpt || copy.cut(), "{}: {copy:?}", label()),
             }
             if let Ok(found) = survey_with(&copy, 512, &with_gaps, &readers) {
                 assert!(within(&found.free, &truth), "{}: {copy:?}: {found:#?}", label());

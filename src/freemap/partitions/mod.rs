@@ -224,7 +224,18 @@ pub fn read(target: &dyn ReadAt, sector_bytes: u32) -> Result<Option<Table>, Ref
             }
             gpt::read(target, sector_bytes, &slots).map(Some)
         }
-        Some(slots) => mbr::read(target, sector_bytes, &first, &slots),
+        Some(slots) => {
+            let table = mbr::read(target, sector_bytes, &first, &slots)?;
+            let last = (target.size_bytes() / u64::from(sector_bytes)).saturating_sub(1);
+            let last_bytes = last * u64::from(sector_bytes);
+            if table.is_some() && gpt::has_magic(target, last_bytes)? {
+                return Err(contradiction(
+                    "an MBR, and the second copy of a GPT at the end of the disk",
+                    last_bytes,
+                ));
+            }
+            Ok(table)
+        }
         None => Ok(None),
     }
 }

@@ -135,7 +135,7 @@ fn code_in_the_slots_is_no_table() {
 #[test]
 fn broken_mbrs_are_refused() {
     type Damage = fn(&mut Disk);
-    let damages: [(&str, Damage); 14] = [
+    let damages: [(&str, Damage); 15] = [
         ("broken", |d| d.put(446, &[1])),
         ("broken", |d| d.put(446 + 4, &[0])),
         ("broken", |d| d.put(446 + 8, &[0; 4])),
@@ -158,6 +158,7 @@ fn broken_mbrs_are_refused() {
         }),
         ("circle", |d| d.record(500, &[(0x0b, 1, 199), (0x05, 300, 200)])),
         ("overlap", |d| d.record(200, &[(0x83, 10, 400), (0x05, 300, 200)])),
+        ("second copy of a GPT", |d| d.put(2047 * 512, b"EFI PART")),
     ];
     for (what, damage) in damages {
         let mut disk = mbr();

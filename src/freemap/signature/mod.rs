@@ -357,11 +357,13 @@ fn ends(probe: &Probe<'_>, found: &mut Vec<Signature>) -> Result<(), ReadError> 
         }
     }
     // DRBD keeps its metadata in the last 4 KiB: 8374026xh, the digit is the version (`drbdmeta`).
-    if let Some(at_bytes) = (size / 4096 * 4096).checked_sub(4096)
-        && let Some(block) = probe.bytes(at_bytes, 64)?
-        && be32(&block, 60).is_some_and(|magic| (0x8374_0267..=0x8374_026f).contains(&magic))
-    {
-        found.push(foreign("DRBD", at_bytes));
+    for end in [size / 4096 * 4096, size / 512 * 512] {
+        if let Some(at_bytes) = end.checked_sub(4096)
+            && let Some(block) = probe.bytes(at_bytes, 64)?
+            && be32(&block, 60).is_some_and(|magic| (0x8374_0267..=0x8374_026f).contains(&magic))
+        {
+            found.push(foreign("DRBD", at_bytes));
+        }
     }
     let Some(last) = (size / 512 * 512).checked_sub(512) else {
         return Ok(());
