@@ -36,6 +36,7 @@ pub mod cli;
 pub mod drive;
 pub mod freemap;
 pub mod nvme;
+pub mod permit;
 #[cfg(feature = "cli")]
 pub mod report;
 pub mod scsi;

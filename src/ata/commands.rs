@@ -42,6 +42,34 @@ impl OfflineTest {
 }
 
 impl Taskfile {
+    /// READ DMA EXT (25h) of `count` logical sectors of `sector_bytes` each, from `lba` on: what the drive itself has there.
+    pub fn read_dma_ext(lba: u64, count: u8, sector_bytes: u32) -> Self {
+        Self {
+            feature: 0,
+            count: u16::from(count),
+            lba,
+            device: DEVICE_LBA,
+            command: 0x25,
+            extend: true,
+            protocol: Protocol::DmaIn,
+            transfer_sectors: u16::from(count).saturating_mul((sector_bytes / 512).max(1) as u16),
+        }
+    }
+
+    /// DATA SET MANAGEMENT (06h) with TRIM: so many 512-byte blocks of ranges, see [`crate::ata::dsm`]. There is no PIO form.
+    pub fn trim(payload_blocks: u16) -> Self {
+        Self {
+            feature: 1,
+            count: payload_blocks,
+            lba: 0,
+            device: DEVICE_LBA,
+            command: 0x06,
+            extend: true,
+            protocol: Protocol::DmaOut,
+            transfer_sectors: payload_blocks,
+        }
+    }
+
     /// IDENTIFY DEVICE (ECh): 512 bytes, see [`crate::ata::identify`].
     pub fn identify_device() -> Self {
         Self {

@@ -4,6 +4,7 @@
 pub mod attributes;
 pub mod commands;
 pub mod devstat;
+pub mod dsm;
 pub mod gplog;
 pub mod identify;
 pub mod power;

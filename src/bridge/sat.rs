@@ -151,7 +151,8 @@ impl AtaDialect for Sat {
                 && request.taskfile.command != IDENTIFY_DEVICE,
             dialect: self.clone(),
             phase: Phase::Start,
-            attention_retries: 1,
+            // A reset between two commands that write ends the work; nothing is sent again over it.
+            attention_retries: u32::from(request.taskfile.protocol != Protocol::DmaOut),
             ready_retries: READY_RETRIES,
         }))
     }
@@ -159,6 +160,8 @@ impl AtaDialect for Sat {
 
 /// ATA8-ACS, "IDENTIFY DEVICE".
 const IDENTIFY_DEVICE: u8 = 0xec;
+/// ATA8-ACS, "READ DMA EXT".
+const READ_DMA_EXT: u8 = 0x25;
 
 /// A drive that is becoming ready is asked so many times, [`READY_PAUSE`] apart.
 const READY_RETRIES: u32 = 20;
@@ -168,6 +171,7 @@ const READY_PAUSE: Duration = Duration::from_millis(500);
 const CK_COND: u8 = 0x20;
 const T_DIR_IN: u8 = 0x08;
 const BYT_BLOK: u8 = 0x04;
+const T_TYPE_LOGICAL: u8 = 0x10;
 const T_LENGTH_COUNT: u8 = 0x02;
 const T_LENGTH_TRANSPORT: u8 = 0x03;
 
@@ -187,6 +191,10 @@ pub fn build_cdb(
     let mut flags = if check_condition { CK_COND } else { 0 };
     if taskfile.protocol != Protocol::NonData {
         flags |= BYT_BLOK;
+        if taskfile.transfer_sectors != taskfile.count && taskfile.command == READ_DMA_EXT {
+            // COUNT is in logical sectors that are larger than 512 bytes.
+            flags |= T_TYPE_LOGICAL;
+        }
         flags |= if length == LengthSource::Count {
             T_LENGTH_COUNT
         } else {

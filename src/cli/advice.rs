@@ -62,6 +62,10 @@ pub fn advise(error: &DriveError) -> Vec<String> {
         DriveError::NoSmart { .. } | DriveError::NoTemperature { .. } => {
             one("`drivethru info DEV` shows what this drive offers")
         }
+        DriveError::Answered {
+            sense_key: Some(6), ..
+        } => one("the device was reset or changed in the meantime: look at `dmesg`, then run it again"),
+        DriveError::Answered { .. } | DriveError::Odd { .. } => evidence(),
         DriveError::Garbage { .. } => one("the bridge garbles data: try another dialect (--dialect sat16)"),
         DriveError::Bridge(BridgeError::Transport(error)) => advise_transport(error),
         DriveError::Bridge(error) => match error.failure() {
@@ -88,7 +92,9 @@ fn advise_transport(error: &TransportError) -> Vec<String> {
         TransportError::NotScsi { .. } => {
             vec!["name a disk: /dev/sdX or /dev/sgN; `drivethru list` shows them".to_owned()]
         }
-        TransportError::Busy { .. } => vec!["wait until the other program lets go of it".to_owned()],
+        TransportError::Busy { .. } => vec![
+            "unmount it, or wait until the other program lets go of it; `lsblk` and `fuser -v` tell who has it".to_owned(),
+        ],
         TransportError::TimedOut { .. } => vec![
             "the kernel resets a device that does not answer: look at `dmesg`".to_owned(),
             "a disk that spins up may need longer: --timeout 60s".to_owned(),
@@ -97,7 +103,7 @@ fn advise_transport(error: &TransportError) -> Vec<String> {
             vec!["it dropped off the bus: look at `dmesg`, cable and power".to_owned()]
         }
         TransportError::Refused { .. } => {
-            vec!["this version only reads; commands that write or are unknown are never sent".to_owned()]
+            vec!["commands that write or are unknown are never sent but by the verbs made for them".to_owned()]
         }
         TransportError::ReplayMismatch { .. } => {
             vec!["replay the verb, options and dialect that were recorded".to_owned()]

@@ -11,7 +11,7 @@ use crate::bench::series::Op;
 use crate::bench::verdict::{Cause, Verdict};
 use crate::sim::serve::Address;
 
-/// Drives the disk behind a USB bridge: temperature, health, identity.
+/// Drives the disk behind a USB bridge: temperature, health, identity, TRIM.
 #[derive(Debug, Parser)]
 #[command(
     name = "drivethru",
@@ -101,6 +101,8 @@ pub enum Command {
     Analyze(AnalyzeArgs),
     /// Send one CDB that only reads, and show the answer
     Raw(RawArgs),
+    /// Trim free space, ranges or a whole drive, by whichever way works, proven first (without --commit: only plan)
+    Trim(TrimArgs),
     /// Show a recorded run again: as a page, a picture, text or data; or two side by side
     Report(ReportArgs),
     /// Measure rate and temperature under a workload, and tell why the rate falls (simulated drives only)
@@ -273,6 +275,60 @@ pub enum ReportFormat {
     Csv,
     /// The samples as fio's bandwidth log.
     Fio,
+}
+
+/// Options of `trim`.
+#[derive(Debug, Clone, Args)]
+#[command(group(clap::ArgGroup::new("extent").required(true)))]
+pub struct TrimArgs {
+    /// The device, a partition of it, a mount point, or an image in a regular file
+    #[arg(value_name = "DEV|MOUNT|IMAGE")]
+    pub target: String,
+    /// The free space of file systems: ext2/3/4, FAT, exFAT and NTFS, unmounted; what else is there is left alone
+    #[arg(long, group = "extent")]
+    pub free: bool,
+    /// These blocks, as LBA+COUNT in logical blocks of the target; may be given again; `-` reads them from standard input
+    #[arg(long, value_name = "LBA+COUNT", group = "extent", num_args = 1..)]
+    pub range: Vec<String>,
+    /// All of the target: everything on it is lost
+    #[arg(long, group = "extent")]
+    pub all: bool,
+    /// Gaps between partitions too, even where something is written in them
+    #[arg(long, requires = "free")]
+    pub gaps: bool,
+    /// This way only, instead of the first that is proven
+    #[arg(long, value_name = "M", default_value = "auto")]
+    pub method: TrimMethod,
+    /// Read samples of everything trimmed afterwards, and the blocks beside it
+    #[arg(long)]
+    pub verify: bool,
+    /// Write what is done into this new file, one JSON line for each command
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// A rotating disk is meant
+    #[arg(long)]
+    pub rotational: bool,
+    /// Do it
+    #[arg(long)]
+    pub commit: bool,
+    /// The serial number of the drive in the bridge: writing to a device needs it (`drivethru info DEV` shows it)
+    #[arg(long, value_name = "S")]
+    pub serial: Option<String>,
+}
+
+/// Ways to trim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrimMethod {
+    /// The first of the others that is proven
+    Auto,
+    /// The kernel's own discard (BLKDISCARD)
+    Kernel,
+    /// SCSI UNMAP
+    Unmap,
+    /// ATA DATA SET MANAGEMENT through the bridge
+    Ata,
+    /// SCSI WRITE SAME (16) with UNMAP
+    WriteSame,
 }
 
 /// Options of `bench`.

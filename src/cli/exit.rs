@@ -87,7 +87,9 @@ impl Exit {
             | DriveError::NoTemperature { .. }
             | DriveError::NoSmart { .. } => Self::Unsupported,
             DriveError::HarmedBefore { .. } | DriveError::Avoided { .. } => Self::Refused,
-            DriveError::Garbage { .. } => Self::Failure,
+            DriveError::Garbage { .. } | DriveError::Answered { .. } | DriveError::Odd { .. } => {
+                Self::Failure
+            }
         }
     }
 
@@ -97,7 +99,7 @@ impl Exit {
             | TransportError::PermissionDenied { .. }
             | TransportError::Busy { .. } => Self::NoDevice,
             TransportError::NotScsi { .. } => Self::Usage,
-            TransportError::Refused { .. } => Self::Refused,
+            TransportError::Refused { .. } | TransportError::NotPermitted { .. } => Self::Refused,
             TransportError::TooLarge { .. } => Self::Usage,
             _ => Self::Failure,
         }

@@ -17,6 +17,7 @@ mod setup;
 mod sim;
 mod smart;
 mod temp;
+mod trim;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub(crate) enum Stop {
     Usage(String),
     /// The input holds nothing that can be used, though the command line is right.
     BadInput(String),
+    /// Refused for safety, in words, and what to do.
+    Refused(String, Vec<String>),
     /// Standard output went away or is full.
     Output(std::io::Error),
 }
@@ -103,6 +106,7 @@ pub fn main() -> u8 {
         Command::Decode(args) => decode_verb::run(&context, &args),
         Command::Analyze(args) => analyze::run(&context, &args),
         Command::Raw(args) => raw::run(&context, &args),
+        Command::Trim(args) => trim::run(&context, &args),
         Command::Report(args) => report::run(&context, &args),
         Command::Bench(args) => bench::run(&context, &args),
         Command::Sim(command) => sim::run(&context, &command),
@@ -144,6 +148,10 @@ impl Stop {
             Self::BadInput(what) => {
                 complain(&what, &[]);
                 Exit::Usage
+            }
+            Self::Refused(what, advice) => {
+                complain(&what, &advice);
+                Exit::Refused
             }
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Done,
             Self::Output(error) => {

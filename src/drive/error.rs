@@ -219,6 +219,28 @@ pub enum DriveError {
         /// What it said.
         why: String,
     },
+    /// The device answered a SCSI command with a failure.
+    #[error("{device}: {command} [{cdb}]: {what}")]
+    Answered {
+        /// The device.
+        device: String,
+        /// The command's name.
+        command: String,
+        /// Its bytes.
+        cdb: crate::transport::Cdb,
+        /// Status or sense in words.
+        what: String,
+        /// The sense key, where there is sense data.
+        sense_key: Option<u8>,
+    },
+    /// Answers of a device that do not fit together.
+    #[error("{device}: {what}")]
+    Odd {
+        /// The device.
+        device: String,
+        /// What does not fit.
+        what: String,
+    },
     /// Data that a drive returned makes no sense.
     #[error("{device}: {source}")]
     Garbage {

@@ -6,9 +6,11 @@ mod error;
 pub mod health;
 pub mod info;
 mod known;
+pub mod media;
 pub mod open;
 pub mod power;
 pub mod temperature;
+pub mod trim;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,6 +26,7 @@ use crate::ata::power::PowerMode;
 use crate::bridge::memory::{BridgeKey, Harm};
 use crate::bridge::taskfile::Taskfile;
 use crate::bridge::{self, AtaDialect, BridgeError, Reply, Request};
+use crate::permit::PermitSlot;
 use crate::scsi::cdb;
 use crate::scsi::inquiry::Inquiry;
 use crate::sys::NodeFacts;
@@ -79,6 +82,8 @@ pub struct Drive {
     reported: bool,
     opened_at: Duration,
     count: CommandCount,
+    /// What may be written at the moment: the guard of this transport looks here.
+    permits: PermitSlot,
     /// Held from opening on, but for the pauses of [`Drive::unlock`].
     lock: Option<DeviceLock>,
     /// A lock was taken when opening, so readings want it too.
@@ -200,6 +205,7 @@ impl Drive {
             reported: false,
             opened_at,
             count: opened.count,
+            permits: opened.permits,
             locks: opened.lock.is_some(),
             lock: opened.lock,
         };

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::DriveError;
 use crate::bridge::memory::Memory;
+use crate::permit::PermitSlot;
 use crate::sys::NodeFacts;
 use crate::sys::lock::{self, DeviceLock};
 use crate::sys::sysfs::Sysfs;
@@ -173,6 +174,7 @@ pub(super) struct Opened {
     pub transport: Box<dyn Transport>,
     pub facts: NodeFacts,
     pub count: CommandCount,
+    pub permits: PermitSlot,
     pub lock: Option<DeviceLock>,
 }
 
@@ -226,6 +228,7 @@ pub(super) fn stack(inner: Inner, options: &OpenOptions) -> Result<Opened, Drive
         lock,
     } = inner;
     let count = CommandCount::default();
+    let permits = PermitSlot::default();
     let mut transport: Box<dyn Transport> = Box::new(Count::new(transport, count.clone()));
     if let Some(path) = &options.record {
         transport = Box::new(record_into(path, transport, &facts)?);
@@ -238,11 +241,12 @@ pub(super) fn stack(inner: Inner, options: &OpenOptions) -> Result<Opened, Drive
         no_disk: no_disk || options.allowance.no_disk,
         ..options.allowance
     };
-    let transport: Box<dyn Transport> = Box::new(Guard::new(transport, allowance));
+    let transport: Box<dyn Transport> = Box::new(Guard::new(transport, allowance, permits.clone()));
     Ok(Opened {
         transport,
         facts,
         count,
+        permits,
         lock,
     })
 }

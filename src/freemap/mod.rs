@@ -8,6 +8,10 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod bits;
+pub mod exfat;
+pub mod ext;
+pub mod fat;
+pub mod ntfs;
 pub mod partitions;
 pub mod signature;
 pub mod survey;

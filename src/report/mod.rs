@@ -6,6 +6,7 @@ pub mod info;
 pub mod list;
 pub mod logs;
 pub mod temp;
+pub mod trim;
 
 use crate::drive::DeviceRef;
 use crate::text;

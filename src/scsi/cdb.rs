@@ -1,4 +1,4 @@
-//! Builds the SCSI commands that are needed besides pass-through. Every one only reads.
+//! Builds the SCSI commands that are needed besides pass-through.
 
 use std::ops::Range;
 
@@ -14,6 +14,13 @@ const OPCODE_LOG_SENSE: u8 = 0x4d;
 const OPCODE_SERVICE_ACTION_IN_16: u8 = 0x9e;
 const SERVICE_ACTION_READ_CAPACITY_16: u8 = 0x10;
 const OPCODE_REPORT_LUNS: u8 = 0xa0;
+const OPCODE_READ_10: u8 = 0x28;
+const OPCODE_READ_16: u8 = 0x88;
+const OPCODE_WRITE_10: u8 = 0x2a;
+const OPCODE_WRITE_16: u8 = 0x8a;
+const OPCODE_SYNCHRONIZE_CACHE_10: u8 = 0x35;
+const OPCODE_UNMAP: u8 = 0x42;
+const OPCODE_WRITE_SAME_16: u8 = 0x93;
 
 /// Byte 1 of INQUIRY: a VPD page is asked for.
 const INQUIRY_EVPD: u8 = 0x01;
@@ -84,6 +91,86 @@ pub fn report_luns(allocation_bytes: u32) -> Cdb {
     Cdb::from_array(cdb)
 }
 
+/// Byte 1 of READ and WRITE: past every cache.
+const FORCE_UNIT_ACCESS: u8 = 0x08;
+/// Byte 1 of WRITE SAME: unmap instead of writing.
+const WRITE_SAME_UNMAP: u8 = 0x08;
+
+/// READ (10), or READ (16) where the address or count does not fit it (SBC-3). `fua` reads past the caches; not every bridge
+/// takes it.
+pub fn read(first: u64, blocks: u32, fua: bool) -> Cdb {
+    transfer(OPCODE_READ_10, OPCODE_READ_16, first, blocks, fua)
+}
+
+/// WRITE (10), or WRITE (16) where the address or count does not fit it (SBC-3).
+pub fn write(first: u64, blocks: u32) -> Cdb {
+    transfer(OPCODE_WRITE_10, OPCODE_WRITE_16, first, blocks, false)
+}
+
+fn transfer(short: u8, long: u8, first: u64, blocks: u32, fua: bool) -> Cdb {
+    let flags = if fua { FORCE_UNIT_ACCESS } else { 0 };
+    match (u32::try_from(first), u16::try_from(blocks)) {
+        (Ok(first), Ok(blocks)) => {
+            let mut cdb = [short, flags, 0, 0, 0, 0, 0, 0, 0, 0];
+            BigEndian::write_u32(&mut cdb[2..6], first);
+            BigEndian::write_u16(&mut cdb[7..9], blocks);
+            Cdb::from_array(cdb)
+        }
+        _ => wide(long, flags, first, blocks),
+    }
+}
+
+fn wide(opcode: u8, flags: u8, first: u64, blocks: u32) -> Cdb {
+    let mut cdb = [0; 16];
+    cdb[0] = opcode;
+    cdb[1] = flags;
+    BigEndian::write_u64(&mut cdb[2..10], first);
+    BigEndian::write_u32(&mut cdb[10..14], blocks);
+    Cdb::from_array(cdb)
+}
+
+/// SYNCHRONIZE CACHE (10) for the whole medium (SBC-3, "SYNCHRONIZE CACHE (10) command").
+pub fn synchronize_cache() -> Cdb {
+    Cdb::from_array([OPCODE_SYNCHRONIZE_CACHE_10, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+}
+
+/// UNMAP, 10 bytes, with a parameter list of so many bytes (SBC-3, "UNMAP command").
+pub fn unmap(list_bytes: u16) -> Cdb {
+    let mut cdb = [OPCODE_UNMAP, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    BigEndian::write_u16(&mut cdb[7..9], list_bytes);
+    Cdb::from_array(cdb)
+}
+
+/// WRITE SAME (16) with the UNMAP bit (SBC-3, "WRITE SAME (16) command"); one block of zeros goes with it. `blocks` is never
+/// 0, which would mean up to the end.
+pub fn write_same_unmap(first: u64, blocks: std::num::NonZeroU32) -> Cdb {
+    wide(OPCODE_WRITE_SAME_16, WRITE_SAME_UNMAP, first, blocks.get())
+}
+
+/// Bytes of one block descriptor of an UNMAP parameter list.
+pub const UNMAP_DESCRIPTOR_BYTES: usize = 16;
+/// Descriptors that a parameter list can hold: its length has 16 bits.
+pub const UNMAP_DESCRIPTORS_MAX: usize = (0xffff - 8) / UNMAP_DESCRIPTOR_BYTES;
+
+/// UNMAP parameter list for ranges of (first block, count) (SBC-3, "UNMAP parameter list"); `None` for more than
+/// [`UNMAP_DESCRIPTORS_MAX`] of them.
+pub fn unmap_list(ranges: &[(u64, u32)]) -> Option<Vec<u8>> {
+    if ranges.len() > UNMAP_DESCRIPTORS_MAX {
+        return None;
+    }
+    let body_bytes = (ranges.len() * UNMAP_DESCRIPTOR_BYTES) as u16;
+    let mut list = Vec::with_capacity(8 + usize::from(body_bytes));
+    list.extend((body_bytes + 6).to_be_bytes());
+    list.extend(body_bytes.to_be_bytes());
+    list.extend([0; 4]);
+    for (first, count) in ranges {
+        list.extend(first.to_be_bytes());
+        list.extend(count.to_be_bytes());
+        list.extend([0; 4]);
+    }
+    Some(list)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,9 +190,39 @@ mod tests {
             ),
             (log_sense(0x0d, 0, 0x0102), "4d 00 4d 00 00 00 00 01 02 00"),
             (report_luns(0x0001_0203), "a0 00 00 00 00 00 00 01 02 03 00 00"),
+            (read(0x0102_0304, 0x0506, false), "28 00 01 02 03 04 00 05 06 00"),
+            (
+                read(0x01_0203_0405, 8, true),
+                "88 08 00 00 00 01 02 03 04 05 00 00 00 08 00 00",
+            ),
+            (
+                write(7, 0x0001_0000),
+                "8a 00 00 00 00 00 00 00 00 07 00 01 00 00 00 00",
+            ),
+            (write(0xffff_ffff, 0xffff), "2a 00 ff ff ff ff 00 ff ff 00"),
+            (synchronize_cache(), "35 00 00 00 00 00 00 00 00 00"),
+            (unmap(24), "42 00 00 00 00 00 00 00 18 00"),
+            (
+                write_same_unmap(0x1122_3344_5566, std::num::NonZeroU32::new(0x778899).unwrap()),
+                "93 08 00 00 11 22 33 44 55 66 00 77 88 99 00 00",
+            ),
         ];
         for (cdb, bytes) in cases {
             assert_eq!(cdb.to_string(), bytes);
         }
+    }
+
+    #[test]
+    fn an_unmap_list_counts_itself() {
+        let list = unmap_list(&[(0x0102_0304_0506_0708, 0x090a_0b0c)]).unwrap();
+        assert_eq!(
+            crate::text::hex(&list),
+            "00 16 00 10 00 00 00 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 00 00 00 00"
+        );
+        assert_eq!(
+            unmap_list(&vec![(0, 1); UNMAP_DESCRIPTORS_MAX]).unwrap().len(),
+            65_528
+        );
+        assert_eq!(unmap_list(&vec![(0, 1); UNMAP_DESCRIPTORS_MAX + 1]), None);
     }
 }

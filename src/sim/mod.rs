@@ -428,6 +428,15 @@ impl Target {
         }
     }
 
+    /// Sectors of the drive that were ever discarded, as (first, count) in order.
+    pub fn discarded(&self) -> Vec<(u64, u64)> {
+        let discarded = self.bridge.medium().discarded();
+        discarded
+            .iter()
+            .map(|(first, end)| (first, end - first))
+            .collect()
+    }
+
     /// Sectors of the drive that are trimmed and not written since.
     pub fn trimmed_blocks(&self) -> u64 {
         self.bridge.trimmed_sectors()

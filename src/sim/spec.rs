@@ -39,6 +39,10 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "ckcond",
         "CK_COND on success: honour, ignore (GOOD), empty (zero registers) or refuse (05/24/00)",
     ),
+    (
+        "encrypt",
+        "1: the bridge encrypts what it writes, so that the drive holds other bytes than the host sees",
+    ),
     ("ext", "0: the bridge refuses 48-bit commands; 1: it takes them"),
     (
         "fake_4k",
@@ -47,7 +51,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     (
         "fault",
         "zero-success, echo, timeout (until reset), late (61 s), gone, replug (off the bus and back), short, bad-checksum, \
-         swapped, garbage-temp; of writes: torn-write (half of it stored), lost-write (nothing stored); on USB also stall, \
+         swapped, garbage-temp, error (04/44/00, nothing done); of writes: torn-write (half of it stored), lost-write (nothing stored); on USB also stall, \
          csw-tag, csw-residue, phase-error, babble, hang (until reset), die-after-vendor (a vendor command kills the next read)",
     ),
     (
@@ -57,7 +61,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("fault_count", "how often the fault strikes; without it, always"),
     (
         "fault_on",
-        "commands that the fault strikes: pass-through (default), read, write or any",
+        "commands that the fault strikes: pass-through (default), read, write, trim (UNMAP, WRITE SAME, DATA SET MANAGEMENT) or any",
     ),
     (
         "health",
@@ -87,10 +91,18 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "sense bytes that reach the host: full, 18, or learn (18 until the host knows better)",
     ),
     ("serial", "serial number of the inner drive"),
+    (
+        "shift",
+        "blocks by which the bridge moves addresses: block 0 of the host is that sector of the drive, the end wraps around",
+    ),
     ("speed", "of the USB link, in Mbit/s: 480, 5000 or 10000"),
     (
         "store",
         "path of a sparse file that holds the medium; made if missing",
+    ),
+    (
+        "swap_after",
+        "after so many commands another drive of the same model is in the bridge, with another serial number",
     ),
     ("temp", "pins the sensor to this many °C, -60 to 127"),
     (
@@ -100,7 +112,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     (
         "trim",
         "trimmed sectors read as zero, ones, or what was there (keep); ignore: TRIM does nothing; \
-         neighbour: it takes one sector too many",
+         neighbour: it takes one sector too many; false-zero: zeroes are promised, and ones are read",
     ),
     (
         "unit_attention",
@@ -157,6 +169,8 @@ pub enum Fault {
     TornWrite,
     /// A write stores nothing.
     LostWrite,
+    /// An internal error of the target; nothing is done.
+    Error,
 }
 
 /// Commands that a fault strikes.
@@ -166,18 +180,20 @@ pub enum Scope {
     PassThrough,
     Read,
     Write,
+    Trim,
     Any,
 }
 
 impl Scope {
-    /// Whether the opcode is one of them.
-    pub fn covers(self, opcode: u8) -> bool {
+    /// Whether the command is one of them; `trims` says whether it discards.
+    pub fn covers(self, opcode: u8, trims: bool) -> bool {
         let read = matches!(opcode, 0x08 | 0x28 | 0xa8 | 0x88);
         let write = matches!(opcode, 0x0a | 0x2a | 0xaa | 0x8a);
         match self {
             Self::PassThrough => matches!(opcode, 0x85 | 0xa1),
             Self::Read => read,
             Self::Write => write,
+            Self::Trim => trims,
             Self::Any => true,
         }
     }
@@ -195,12 +211,12 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// What strikes a command with this opcode, which may be one that writes to the medium; counts.
-    pub fn strike(&mut self, opcode: u8, writes: bool) -> Option<Fault> {
+    /// What strikes a command with this opcode, which may be one that writes to the medium or discards; counts.
+    pub fn strike(&mut self, opcode: u8, writes: bool, trims: bool) -> Option<Fault> {
         let fault = self.fault?;
         let covered = match fault {
             Fault::TornWrite | Fault::LostWrite => writes,
-            _ => self.scope.covers(opcode),
+            _ => self.scope.covers(opcode, trims),
         };
         if !covered {
             return None;
@@ -242,6 +258,11 @@ pub struct Options {
     pub bad: Vec<(u64, u64)>,
     pub capacity: Option<u64>,
     pub fake_4k: bool,
+    pub encrypt: bool,
+    pub shift_blocks: u64,
+    pub swap_after: Option<u64>,
+    /// Set where trimmed sectors read as something else than the drive claims.
+    pub trim_shows: Option<Trimmed>,
     pub seed: Option<u64>,
 }
 
@@ -258,6 +279,8 @@ pub enum Payload {
 enum TrimHabit {
     Reads(Trimmed),
     Reaches(Reach),
+    /// Claims zeroes and shows this.
+    Shows(Trimmed),
 }
 
 impl Options {
@@ -273,7 +296,7 @@ impl Options {
             (None, Payload::Virtual) => Store::Virtual(Written::new(seed)),
             (None, Payload::Drop) => Store::Nothing,
         };
-        let trimmed = match profile.drive.as_ref().and_then(|d| d.trim.as_ref()) {
+        let claimed = match profile.drive.as_ref().and_then(|d| d.trim.as_ref()) {
             Some(claims) if claims.zeroes => Trimmed::Zeros,
             Some(claims) if claims.deterministic => Trimmed::Ones,
             _ => Trimmed::Old,
@@ -282,7 +305,7 @@ impl Options {
             sectors: m.sectors,
             sector_bytes: m.logical_sector_bytes,
             store,
-            trimmed,
+            trimmed: self.trim_shows.unwrap_or(claimed),
             reach: self.trim_reach,
             bad: self.bad.clone(),
             seed,
@@ -313,6 +336,10 @@ pub fn parse(spec: &str) -> Result<(Profile, Options), SpecError> {
         bad: Vec::new(),
         capacity: None,
         fake_4k: false,
+        encrypt: false,
+        shift_blocks: 0,
+        swap_after: None,
+        trim_shows: None,
         seed: None,
     };
     let mut pairs = Vec::new();
@@ -384,6 +411,9 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
         "fault_after" => options.trouble.after = number(key, value, 0, u64::MAX)?,
         "fault_count" => options.trouble.count = Some(number(key, value, 0, u64::MAX)?),
         "fault_on" => options.trouble.scope = word(key, value, SCOPES)?,
+        "encrypt" => options.encrypt = word(key, value, &[("0", false), ("1", true)])?,
+        "shift" => options.shift_blocks = number(key, value, 0, CAPACITY_MAX)?,
+        "swap_after" => options.swap_after = Some(number(key, value, 0, u64::MAX)?),
         "fake_4k" => options.fake_4k = word(key, value, &[("0", false), ("1", true)])?,
         "health" => {
             options.health = word(
@@ -508,6 +538,7 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                     ("keep", TrimHabit::Reads(Trimmed::Old)),
                     ("ignore", TrimHabit::Reaches(Reach::Nothing)),
                     ("neighbour", TrimHabit::Reaches(Reach::Neighbour)),
+                    ("false-zero", TrimHabit::Shows(Trimmed::Ones)),
                 ],
             )?;
             let trim = &mut inner(profile, key)?.trim;
@@ -520,6 +551,14 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                     });
                 }
                 TrimHabit::Reaches(reach) => options.trim_reach = reach,
+                TrimHabit::Shows(shown) => {
+                    options.trim_shows = Some(shown);
+                    *trim = Some(TrimProfile {
+                        max_blocks: trim.as_ref().map_or(8, |t| t.max_blocks),
+                        deterministic: true,
+                        zeroes: true,
+                    });
+                }
             }
         }
         "unit_attention" => options.unit_attention = word(key, value, &[("0", false), ("1", true)])?,
@@ -576,6 +615,7 @@ fn link(profile: &mut Profile, value: &str) -> Result<(), SpecError> {
 
 /// The words of `fault=`.
 const FAULTS: &[(&str, Fault)] = &[
+    ("error", Fault::Error),
     ("zero-success", Fault::ZeroSuccess),
     ("echo", Fault::Echo),
     ("timeout", Fault::Timeout),
@@ -599,6 +639,7 @@ const FAULTS: &[(&str, Fault)] = &[
 
 /// The words of `fault_on=`.
 const SCOPES: &[(&str, Scope)] = &[
+    ("trim", Scope::Trim),
     ("pass-through", Scope::PassThrough),
     ("read", Scope::Read),
     ("write", Scope::Write),

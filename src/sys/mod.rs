@@ -2,6 +2,7 @@
 
 pub mod lock;
 pub mod sysfs;
+pub mod usage;
 
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,15 @@ pub struct NodeFacts {
     /// Logical block size of the block layer, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logical_block_bytes: Option<u32>,
+    /// Where the named partition lies on its disk, in bytes: start and length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition_bytes: Option<(u64, u64)>,
+    /// What the kernel discards in one request, in bytes; 0 where it discards nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discard_max_bytes: Option<u64>,
+    /// How the kernel discards: `unmap`, `writesame_16`, `full` (not at all) ...
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning_mode: Option<String>,
     /// USB facts, absent when the device is not behind USB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usb: Option<UsbFacts>,

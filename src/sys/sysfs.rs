@@ -29,6 +29,19 @@ pub struct BareBridge {
     pub driver: Option<String>,
 }
 
+/// A disk or partition as the kernel names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockName {
+    /// `sdb`, `sdb1`.
+    pub name: String,
+    /// `8:17`.
+    pub number: String,
+    /// Its number on the disk; `None` for the disk itself.
+    pub partition: Option<u32>,
+    /// What is stacked on it: device mapper, md, bcache.
+    pub holders: Vec<String>,
+}
+
 impl Sysfs {
     /// A tree rooted at `root` (`/sys` on a live system).
     pub fn new(root: impl Into<PathBuf>) -> Self {
@@ -42,7 +55,11 @@ impl Sysfs {
         }
         let mut dir = self.root.join("class/block").join(name).canonicalize().ok()?;
         let partition = text(&dir.join("partition")).and_then(|t| t.parse().ok());
+        let mut partition_bytes = None;
         if partition.is_some() {
+            // Both in units of 512 bytes, whatever the blocks of the disk are.
+            let bytes = |name: &str| number(&dir.join(name))?.checked_mul(512);
+            partition_bytes = bytes("start").zip(bytes("size"));
             dir = dir.parent()?.to_owned();
         }
         let disk = dir.file_name()?.to_str()?.to_owned();
@@ -50,11 +67,60 @@ impl Sysfs {
         let mut facts = device.as_deref().map(|d| self.scsi_device(d)).unwrap_or_default();
         facts.block_node = Some(format!("/dev/{disk}"));
         facts.partition = partition;
+        facts.partition_bytes = partition_bytes;
+        facts.discard_max_bytes = number(&dir.join("queue/discard_max_bytes"));
         facts.size_bytes = number(&dir.join("size")).and_then(|blocks| blocks.checked_mul(512));
         facts.logical_block_bytes =
             number(&dir.join("queue/logical_block_size")).and_then(|n| u32::try_from(n).ok());
         facts.removable = number(&dir.join("removable")).map(|n| n != 0);
         Some(facts)
+    }
+
+    /// A disk and its partitions by kernel name: what can be mounted, swapped to or held. The disk comes first.
+    pub fn with_partitions(&self, disk: &str) -> Vec<BlockName> {
+        if disk.is_empty() || disk.contains('/') || disk.starts_with('.') {
+            return Vec::new();
+        }
+        let dir = self.root.join("class/block").join(disk);
+        let mut names: Vec<PathBuf> = entries(&dir)
+            .into_iter()
+            .map(|name| dir.join(name))
+            .filter(|child| child.join("partition").exists())
+            .collect();
+        names.sort();
+        std::iter::once(dir)
+            .chain(names)
+            .filter_map(|dir| {
+                Some(BlockName {
+                    name: dir.file_name()?.to_str()?.to_owned(),
+                    number: text(&dir.join("dev"))?,
+                    partition: text(&dir.join("partition")).and_then(|t| t.parse().ok()),
+                    holders: entries(&dir.join("holders")),
+                })
+            })
+            .collect()
+    }
+
+    /// Loop devices whose backing file is this one.
+    pub fn loops_on(&self, file: &Path) -> Vec<String> {
+        let dir = self.root.join("class/block");
+        let mut found: Vec<String> = entries(&dir)
+            .into_iter()
+            .filter(|name| {
+                let backing = text(&dir.join(name).join("loop/backing_file"));
+                backing.is_some_and(|backing| Path::new(&backing) == file)
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// USB serial numbers of all storage devices, to tell whether one is unique.
+    pub fn usb_serials(&self) -> Vec<String> {
+        self.scsi_disks()
+            .iter()
+            .filter_map(|name| self.block(name)?.usb?.serial)
+            .collect()
     }
 
     /// Facts about a SCSI generic device by kernel name (`sg2`).
@@ -187,6 +253,8 @@ impl Sysfs {
                 .map(str::to_owned),
             sg_node: first_entry(&device.join("scsi_generic")).map(|n| format!("/dev/{n}")),
             scsi: scsi_facts(device),
+            provisioning_mode: first_entry(&device.join("scsi_disk"))
+                .and_then(|disk| text(&device.join("scsi_disk").join(disk).join("provisioning_mode"))),
             ..NodeFacts::default()
         };
         let mut up = device.parent();

@@ -7,6 +7,7 @@
 //! An answer is not an error: CHECK CONDITION comes back as `Ok`, because SAT reports *success* that way when CK_COND is
 //! set. `Err` means that the fate of the command is unknown.
 
+pub mod block;
 pub mod layer;
 pub mod sg_io;
 pub mod sim;
@@ -124,6 +125,15 @@ impl Command {
         }
     }
 
+    /// A command that takes `data` to the device.
+    pub fn data_out(cdb: Cdb, data: Buffer, timeout: Duration) -> Self {
+        Self {
+            cdb,
+            data: Data::Out(data),
+            timeout,
+        }
+    }
+
     /// A command that brings `len_bytes` from the device.
     pub fn data_in(cdb: Cdb, len_bytes: usize, timeout: Duration) -> Self {
         Self {
@@ -233,8 +243,8 @@ pub enum TransportError {
         /// What it is instead.
         why: String,
     },
-    /// Another process holds the lock.
-    #[error("{device}: in use by another drivethru process{}", .holder_pid.map(|p| format!(" (pid {p})")).unwrap_or_default())]
+    /// Somebody else has it: mounted, claimed, or locked by another process of ours.
+    #[error("{device}: in use{}", .holder_pid.map(|p| format!(" by another drivethru process (pid {p})")).unwrap_or_default())]
     Busy {
         /// The name it was opened by.
         device: String,
@@ -302,6 +312,14 @@ pub enum TransportError {
         cdb: Cdb,
         /// The rule that refused it.
         why: String,
+    },
+    /// Not done: no permit names this range.
+    #[error("{device}: {what} not done: it is outside what was permitted")]
+    NotPermitted {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        what: String,
     },
     /// A replayed exchange does not hold this command.
     #[error("{device}: {command} [{cdb}]: not in the recording: {why}")]

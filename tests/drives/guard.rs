@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use drivethru::permit::PermitSlot;
 use drivethru::transport::Cdb;
 use drivethru::transport::layer::guard::{Allowance, Guard};
 
@@ -353,7 +354,7 @@ fn payload() -> impl Strategy<Value = Data> {
 
 fn passes_the_guard(profile: &str, cdb: &[u8], data: &Data) -> Result<bool, TestCaseError> {
     let dock = Dock::new(profile);
-    let mut transport = Guard::new(dock.plug(), Allowance::default());
+    let mut transport = Guard::new(dock.plug(), Allowance::default(), PermitSlot::default());
     let Some(cdb) = Cdb::new(cdb) else {
         return Ok(false);
     };
@@ -392,7 +393,11 @@ proptest! {
 #[test]
 fn every_ata_command_and_protocol_is_judged_alike() {
     let mut passed = 0;
-    let mut transport = Guard::new(Dock::new("stick").plug(), Allowance::default());
+    let mut transport = Guard::new(
+        Dock::new("stick").plug(),
+        Allowance::default(),
+        PermitSlot::default(),
+    );
     let question = Data::Out(history_question());
     for command in 0..=255u8 {
         for feature in (0..=255u8).filter(|f| matches!(command, 0xb0 | 0xb1 | 0xb4 | 0x78) || *f < 2) {

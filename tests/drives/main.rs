@@ -12,6 +12,7 @@ mod harm;
 mod health;
 mod replay;
 mod sleep;
+mod trim;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;

@@ -1,8 +1,681 @@
-//! Random ntfs volumes.
+//! Random NTFS volumes: made by mkntfs, filled through ntfs-3g (or, where FUSE does not work, by the tools alone),
+//! sometimes resized.
 
-use crate::support::Maker;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use drivethru::freemap::{Extent, FreeMap, ReadAt, Refusal, ntfs};
+
+use crate::support::{Case, Maker, Rng, checksum, merged, missing_program, run};
 
 /// What makes them.
 pub fn makers() -> Vec<Box<dyn Maker>> {
-    Vec::new()
+    vec![Box::new(Ntfs)]
+}
+
+struct Ntfs;
+
+const MIB: u64 = 1 << 20;
+/// Before the name of a file that is read by ntfscat, not through a mount.
+const BY_TOOL: &str = "ntfscat:";
+
+impl Maker for Ntfs {
+    fn name(&self) -> &'static str {
+        "ntfs"
+    }
+
+    fn share(&self) -> usize {
+        40
+    }
+
+    fn missing(&self) -> Option<String> {
+        missing_program(&[
+            "mkntfs",
+            "ntfs-3g",
+            "ntfscp",
+            "ntfscat",
+            "ntfsinfo",
+            "ntfsfix",
+            "ntfsresize",
+            "umount",
+        ])
+    }
+
+    fn make(&self, seed: u64, dir: &Path) -> Result<Case, String> {
+        let mut rng = Rng::new(seed);
+        let path = dir.join("volume");
+        let (mut label, cluster_bytes) = format(&path, &mut rng)?;
+        let files = if fuse_works() && rng.chance(85) {
+            label += " mounted";
+            fill_mounted(&path, dir, cluster_bytes, &mut rng)?
+        } else {
+            label += " by tools";
+            fill_by_tools(&path, dir, &mut rng)?
+        };
+        if rng.chance(15) {
+            label += &resize(&path, cluster_bytes, &mut rng)?;
+        }
+        consistent(&path)?;
+        let free_by_tools = free_by_tools(&path)?;
+        let (image, volume) = place(&path, dir, &mut rng)?;
+        Ok(Case {
+            label,
+            image,
+            volume,
+            free_by_tools,
+            files,
+        })
+    }
+
+    fn free_map(&self, volume: &dyn ReadAt) -> Result<FreeMap, Refusal> {
+        ntfs::free_map(volume)
+    }
+
+    fn still_whole(&self, case: &Case, image: &Path) -> Result<(), String> {
+        let dir = image.parent().ok_or("an image without a directory")?;
+        let path = dir.join("again");
+        let mut from = File::open(image).map_err(text)?;
+        from.seek(SeekFrom::Start(case.volume.start_bytes))
+            .map_err(text)?;
+        let mut to = File::create(&path).map_err(text)?;
+        std::io::copy(&mut from.take(case.volume.len_bytes), &mut to).map_err(text)?;
+        consistent(&path)?;
+        let by_mount = case.files.iter().any(|(name, _)| !name.starts_with(BY_TOOL));
+        let mounted = if by_mount {
+            Some(Mount::new(&path, dir, "ro,streams_interface=windows")?)
+        } else {
+            None
+        };
+        for (name, sum) in &case.files {
+            let found = match (name.strip_prefix(BY_TOOL), &mounted) {
+                (Some(name), _) => cat(&path, &[name])?,
+                (None, Some(mounted)) => {
+                    fs::read(mounted.root.join(name)).map_err(|e| format!("{name}: {e}"))?
+                }
+                (None, None) => continue,
+            };
+            if checksum(&found) != *sum {
+                return Err(format!("{name} has changed"));
+            }
+        }
+        mounted.map_or(Ok(()), Mount::close)
+    }
+}
+
+fn text(error: std::io::Error) -> String {
+    error.to_string()
+}
+
+fn name_of(path: &Path) -> Result<&str, String> {
+    path.to_str().ok_or_else(|| "a path that is no text".into())
+}
+
+/// A volume of random size and geometry; what it is, and the size of its clusters.
+fn format(path: &Path, rng: &mut Rng) -> Result<(String, u64), String> {
+    let sector_bytes: u64 = *rng.pick(&[512, 512, 512, 512, 256, 1024, 2048, 4096]);
+    let cluster_bytes = if rng.chance(50) {
+        sector_bytes.max(4096)
+    } else {
+        let exponents = sector_bytes.trailing_zeros()..=21;
+        1 << (u64::from(*exponents.start()) + rng.below(exponents.count() as u64))
+    };
+    // Journal and MFT take a few megabytes, and as many clusters as they must.
+    let least = (3 * MIB).max(cluster_bytes * 40);
+    let span = if rng.chance(10) { 90 * MIB } else { 24 * MIB };
+    let sectors = (least + rng.below(span)) / sector_bytes;
+    File::create(path)
+        .and_then(|f| f.set_len(sectors * sector_bytes))
+        .map_err(text)?;
+    let mut words = vec![
+        "-F".to_owned(),
+        "-Q".into(),
+        "-q".into(),
+        "-c".into(),
+        cluster_bytes.to_string(),
+        "-s".into(),
+        sector_bytes.to_string(),
+        "-p".into(),
+        (rng.below(1 << 20)).to_string(),
+        "-H".into(),
+        rng.pick(&["16", "255"]).to_string(),
+        "-S".into(),
+        "63".into(),
+        "-z".into(),
+        (1 + rng.below(4)).to_string(),
+    ];
+    for (percent, word) in [(30, "-C"), (10, "-I"), (10, "-T")] {
+        if rng.chance(percent) {
+            words.push(word.into());
+        }
+    }
+    if rng.chance(50) {
+        words.extend(["-L".into(), format!("volume {}", rng.below(1000))]);
+    }
+    words.push(name_of(path)?.into());
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    run("mkntfs", &words, &[0])?;
+    let label = format!("{sectors} sectors of {sector_bytes}, clusters of {cluster_bytes}");
+    Ok((label, cluster_bytes))
+}
+
+/// Whether a volume can be mounted here.
+fn fuse_works() -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    *WORKS.get_or_init(|| {
+        let attempt = || -> Result<(), String> {
+            let dir = tempfile::tempdir().map_err(text)?;
+            let path = dir.path().join("volume");
+            File::create(&path)
+                .and_then(|f| f.set_len(4 * MIB))
+                .map_err(text)?;
+            run("mkntfs", &["-F", "-Q", "-q", name_of(&path)?], &[0])?;
+            Mount::new(&path, dir.path(), "rw")?.close()
+        };
+        match attempt() {
+            Ok(()) => true,
+            Err(why) => {
+                println!("freemap ntfs: no mounts, tools only: {why}");
+                false
+            }
+        }
+    })
+}
+
+/// A mounted volume, unmounted when dropped.
+struct Mount {
+    root: PathBuf,
+    driver: Child,
+    is_open: bool,
+}
+
+impl Mount {
+    fn new(volume: &Path, dir: &Path, options: &str) -> Result<Self, String> {
+        let root = dir.join("mounted");
+        fs::create_dir_all(&root).map_err(text)?;
+        let outside = fs::metadata(&root).map_err(text)?.dev();
+        let driver = Command::new("ntfs-3g")
+            .args(["-o", &format!("no_detach,{options}")])
+            .args([volume, &root])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(text)?;
+        let mut mount = Self {
+            root,
+            driver,
+            is_open: true,
+        };
+        let start = Instant::now();
+        loop {
+            if fs::metadata(&mount.root).is_ok_and(|m| m.dev() != outside) {
+                return Ok(mount);
+            }
+            if let Ok(Some(status)) = mount.driver.try_wait() {
+                mount.is_open = false;
+                return Err(format!("ntfs-3g does not mount it: {status}"));
+            }
+            if start.elapsed() > Duration::from_secs(20) {
+                return Err("ntfs-3g takes too long".into());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Unmounts and waits until all is written.
+    fn close(mut self) -> Result<(), String> {
+        self.unmount()
+    }
+
+    fn unmount(&mut self) -> Result<(), String> {
+        self.is_open = false;
+        let root = name_of(&self.root)?;
+        for _ in 0..50 {
+            if run("umount", &[root], &[0]).is_ok() {
+                self.driver.wait().map_err(text)?;
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let detached = run("umount", &["-l", root], &[0]);
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+        detached?;
+        Err("it stays busy".into())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if self.is_open {
+            let _ = self.unmount();
+        }
+    }
+}
+
+/// Files and directories come and go; what is there in the end, with checksums.
+fn fill_mounted(
+    volume: &Path,
+    dir: &Path,
+    cluster_bytes: u64,
+    rng: &mut Rng,
+) -> Result<Vec<(String, u64)>, String> {
+    let mut streams = Vec::new();
+    let rounds = 1 + rng.below(2);
+    let mut files = Vec::new();
+    for round in 0..rounds {
+        let mut options = String::from("rw,streams_interface=windows");
+        for (percent, option) in [
+            (70, ",compression"),
+            (30, ",permissions"),
+            (20, ",hide_hid_files"),
+        ] {
+            if rng.chance(percent) {
+                options += option;
+            }
+        }
+        let mount = Mount::new(volume, dir, &options)?;
+        let budget = volume.metadata().map_err(text)?.len();
+        let mut filler = Filler {
+            root: mount.root.clone(),
+            cluster_bytes,
+            budget,
+            count: round * 100_000,
+            streams: &mut streams,
+        };
+        for _ in 0..4 + rng.below(24) {
+            // A full volume and what NTFS does not know are no failures: what counts is what is there in the end.
+            let _ = filler.step(rng);
+        }
+        if round + 1 == rounds {
+            files = listed(&mount.root, &streams)?;
+        }
+        mount.close()?;
+    }
+    Ok(files)
+}
+
+fn listed(root: &Path, streams: &[String]) -> Result<Vec<(String, u64)>, String> {
+    let mut names: Vec<PathBuf> = streams.iter().map(PathBuf::from).collect();
+    for (path, is_file) in tree(root).map_err(text)? {
+        if is_file {
+            names.push(path);
+        }
+    }
+    let mut files = Vec::new();
+    for name in names {
+        let short = name.strip_prefix(root).unwrap_or(&name);
+        // A stream goes with its file.
+        let Ok(bytes) = fs::read(root.join(short)) else {
+            continue;
+        };
+        files.push((name_of(short)?.to_owned(), checksum(&bytes)));
+    }
+    Ok(files)
+}
+
+/// Everything below a directory, and whether it is a regular file.
+fn tree(root: &Path) -> std::io::Result<Vec<(PathBuf, bool)>> {
+    let mut out = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            }
+            out.push((entry.path(), kind.is_file()));
+        }
+    }
+    Ok(out)
+}
+
+struct Filler<'a> {
+    root: PathBuf,
+    cluster_bytes: u64,
+    budget: u64,
+    count: u64,
+    streams: &'a mut Vec<String>,
+}
+
+impl Filler<'_> {
+    /// Something to fill files with: noise, or what compresses.
+    fn content(&self, len: u64, rng: &mut Rng) -> Vec<u8> {
+        let len = len as usize;
+        match rng.below(3) {
+            0 => rng.bytes(len),
+            1 => {
+                let word_bytes = 1 + rng.below(30) as usize;
+                let word = rng.bytes(word_bytes);
+                word.iter().copied().cycle().take(len).collect()
+            }
+            _ => {
+                let mut out = Vec::with_capacity(len);
+                while out.len() < len {
+                    let piece = (1 + rng.below(20_000)) as usize;
+                    if rng.chance(50) {
+                        out.extend(rng.bytes(piece));
+                    } else {
+                        out.extend(std::iter::repeat_n(rng.next() as u8, piece));
+                    }
+                }
+                out.truncate(len);
+                out
+            }
+        }
+    }
+
+    fn size(&self, rng: &mut Rng) -> u64 {
+        match rng.below(5) {
+            0 => rng.below(900),
+            1 | 2 => rng.below(self.cluster_bytes.min(65536) * 4),
+            3 => rng.below(300_000),
+            _ => rng.below(self.budget / 12),
+        }
+    }
+
+    fn fresh(&mut self, dir: &Path, rng: &mut Rng) -> PathBuf {
+        self.count += 1;
+        let most = if rng.chance(10) { 200 } else { 12 };
+        let tail = "n".repeat(rng.below(most) as usize);
+        dir.join(format!("{}-{tail}", self.count))
+    }
+
+    fn a_dir(&self, rng: &mut Rng) -> PathBuf {
+        let dirs: Vec<PathBuf> = tree(&self.root)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(path, _)| path.is_dir() && !path.is_symlink())
+            .map(|(path, _)| path)
+            .collect();
+        if dirs.is_empty() || rng.chance(40) {
+            self.root.clone()
+        } else {
+            rng.pick(&dirs).clone()
+        }
+    }
+
+    fn some_files(&self, percent: u64, rng: &mut Rng) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = tree(&self.root)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|(_, is_file)| *is_file)
+            .map(|(path, _)| path)
+            .collect();
+        files.sort();
+        files.retain(|_| rng.chance(percent));
+        files
+    }
+
+    fn step(&mut self, rng: &mut Rng) -> std::io::Result<()> {
+        let dir = self.a_dir(rng);
+        match rng.below(16) {
+            0..=2 => {
+                for _ in 0..1 + rng.below(6) {
+                    let path = self.fresh(&dir, rng);
+                    let size = self.size(rng);
+                    fs::write(path, self.content(size, rng))?;
+                }
+            }
+            3 => fs::create_dir(self.fresh(&dir, rng))?,
+            4 => {
+                for _ in 0..10 + rng.below(120) {
+                    let path = self.fresh(&dir, rng);
+                    let size = rng.below(1500);
+                    fs::write(path, self.content(size, rng))?;
+                }
+            }
+            5 | 6 => {
+                let percent = *rng.pick(&[5, 30, 60]);
+                for file in self.some_files(percent, rng) {
+                    fs::remove_file(file)?;
+                }
+            }
+            7 => {
+                let mut file = File::create(self.fresh(&dir, rng))?;
+                let mut at = 0;
+                for _ in 0..1 + rng.below(40) {
+                    at += rng.below(self.cluster_bytes * 40);
+                    file.seek(SeekFrom::Start(at))?;
+                    let size = 1 + rng.below(self.cluster_bytes.min(16384) * 2);
+                    file.write_all(&self.content(size, rng))?;
+                }
+                if rng.chance(50) {
+                    file.set_len(at + rng.below(100 * MIB))?;
+                }
+            }
+            8 => {
+                for file in self.some_files(10, rng) {
+                    let len = fs::metadata(&file)?.len();
+                    let file = OpenOptions::new().write(true).open(file)?;
+                    file.set_len(rng.below(2 * len + 10_000))?;
+                }
+            }
+            9 | 10 => self.interleave(&dir, rng)?,
+            11 => {
+                for file in self.some_files(15, rng) {
+                    let len = fs::metadata(&file)?.len();
+                    let file = OpenOptions::new().write(true).open(file)?;
+                    let size = 1 + rng.below(30_000);
+                    file.write_all_at(&self.content(size, rng), rng.below(len + 1))?;
+                }
+            }
+            12 => {
+                if let Some(file) = self.some_files(30, rng).pop() {
+                    for _ in 0..1 + rng.below(40) {
+                        fs::hard_link(&file, self.fresh(&dir, rng))?;
+                    }
+                }
+                std::os::unix::fs::symlink("somewhere/else", self.fresh(&dir, rng))?;
+            }
+            13 => {
+                for file in self.some_files(8, rng) {
+                    for index in 0..1 + rng.below(6) {
+                        let mut name = file.clone().into_os_string();
+                        name.push(format!(":stream{index}"));
+                        let size = self.size(rng) / 4;
+                        fs::write(&name, self.content(size, rng))?;
+                        let name = PathBuf::from(name);
+                        let short = name.strip_prefix(&self.root).unwrap_or(&name);
+                        self.streams.push(short.to_string_lossy().into_owned());
+                    }
+                }
+            }
+            14 => {
+                for file in self.some_files(5, rng) {
+                    let to = self.fresh(&dir, rng);
+                    fs::rename(file, to)?;
+                }
+            }
+            _ => {
+                // Until it is full, now and then.
+                if rng.chance(15) {
+                    let mut file = File::create(self.fresh(&dir, rng))?;
+                    let piece = self.content(200_000, rng);
+                    for _ in 0..400 {
+                        file.write_all(&piece)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Files that grow in turns, so that each is in many pieces.
+    fn interleave(&mut self, dir: &Path, rng: &mut Rng) -> std::io::Result<()> {
+        let mut files = Vec::new();
+        for _ in 0..2 + rng.below(3) {
+            files.push(File::create(self.fresh(dir, rng))?);
+        }
+        let unit = self.cluster_bytes.max(*rng.pick(&[512, 4096]));
+        let most = self.budget / 6 / unit / files.len() as u64;
+        for _ in 0..most.min(*rng.pick(&[20, 100, 500])) {
+            for file in &mut files {
+                let piece = self.content(unit, rng);
+                file.write_all(&piece)?;
+                if rng.chance(3) {
+                    file.seek(SeekFrom::Current((unit * 20) as i64))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Files by ntfscp, which can only add them.
+fn fill_by_tools(volume: &Path, dir: &Path, rng: &mut Rng) -> Result<Vec<(String, u64)>, String> {
+    let source = dir.join("source");
+    let mut files = Vec::new();
+    for index in 0..rng.below(24) {
+        let size = match rng.below(3) {
+            0 => rng.below(800),
+            1 => rng.below(100_000),
+            _ => rng.below(volume.metadata().map_err(text)?.len() / 30),
+        };
+        fs::write(&source, rng.bytes(size as usize)).map_err(text)?;
+        let name = format!("file{index}");
+        let mut words = vec!["-f", "-q"];
+        if index > 2 && rng.chance(10) {
+            words.extend(["-N", "stream"]);
+            words.extend([name_of(volume)?, name_of(&source)?, "file0"]);
+            run("ntfscp", &words, &[0, 1])?;
+            continue;
+        }
+        words.extend([name_of(volume)?, name_of(&source)?, &name]);
+        // It may be full; what is there now is what counts.
+        run("ntfscp", &words, &[0, 1])?;
+        if let Ok(bytes) = cat(volume, &[&name]) {
+            files.push((format!("{BY_TOOL}{name}"), checksum(&bytes)));
+        }
+    }
+    Ok(files)
+}
+
+fn cat(volume: &Path, what: &[&str]) -> Result<Vec<u8>, String> {
+    let output = Command::new("ntfscat")
+        .arg(volume)
+        .args(what)
+        .output()
+        .map_err(text)?;
+    if !output.status.success() {
+        return Err(format!(
+            "ntfscat {what:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
+    }
+    Ok(output.stdout)
+}
+
+/// Grows or shrinks the volume, which moves clusters and the MFT; then takes away the dirty flag that this leaves.
+fn resize(path: &Path, cluster_bytes: u64, rng: &mut Rng) -> Result<String, String> {
+    let name = name_of(path)?;
+    let len = path.metadata().map_err(text)?.len();
+    let to = if rng.chance(50) {
+        let to = len + cluster_bytes * 8 + rng.below(20 * MIB);
+        let file = OpenOptions::new().write(true).open(path).map_err(text)?;
+        file.set_len(to).map_err(text)?;
+        to
+    } else {
+        len / 100 * (60 + rng.below(38))
+    };
+    // What does not fit stays as it is.
+    let done = run(
+        "ntfsresize",
+        &["-f", "-f", "-P", "-s", &to.to_string(), name],
+        &[0, 1],
+    )?;
+    let happened = done.contains("Successfully resized");
+    if happened && to < len {
+        // As the partition is shrunk afterwards.
+        let file = OpenOptions::new().write(true).open(path).map_err(text)?;
+        file.set_len(to).map_err(text)?;
+    }
+    run("ntfsfix", &["-d", name], &[0])?;
+    Ok(format!(
+        ", resized from {len} to {to}{}",
+        if happened { "" } else { " (not)" }
+    ))
+}
+
+/// The checkers that there are: that of ntfsresize compares every cluster with every file.
+fn consistent(volume: &Path) -> Result<(), String> {
+    let name = name_of(volume)?;
+    run("ntfsfix", &["-n", name], &[0])?;
+    // It fails on a full volume, after the checks.
+    let out = run("ntfsresize", &["-i", "-f", "-P", name], &[0, 1])?;
+    if out.contains("Collecting resizing constraints") {
+        Ok(())
+    } else {
+        Err(format!("ntfsresize: {out}"))
+    }
+}
+
+/// `$Bitmap` as ntfscat reads it, with as many free clusters as ntfsinfo counts.
+fn free_by_tools(volume: &Path) -> Result<Vec<Extent>, String> {
+    let info = run("ntfsinfo", &["-m", name_of(volume)?], &[0])?;
+    let number = |what: &str| -> Result<u64, String> {
+        let line = info.lines().find_map(|line| line.trim().strip_prefix(what));
+        line.and_then(|rest| rest.split_whitespace().next())
+            .and_then(|word| word.parse().ok())
+            .ok_or_else(|| format!("ntfsinfo does not say {what}"))
+    };
+    let cluster_bytes = number("Cluster Size:")?;
+    let clusters = number("Volume Size in Clusters:")?;
+    let mut bytes = Vec::new();
+    cat(volume, &["-i", "6"])?
+        .as_slice()
+        .read_to_end(&mut bytes)
+        .map_err(text)?;
+    let mut free = Vec::new();
+    for lcn in 0..clusters {
+        let byte = bytes.get((lcn / 8) as usize).ok_or("$Bitmap is too short")?;
+        if byte >> (lcn % 8) & 1 == 0 {
+            free.push(Extent {
+                start_bytes: lcn * cluster_bytes,
+                len_bytes: cluster_bytes,
+            });
+        }
+    }
+    if number("Free Clusters:")? != free.len() as u64 {
+        return Err("ntfsinfo and ntfscat do not agree".into());
+    }
+    Ok(merged(free))
+}
+
+/// Puts the volume into an image, at an offset as partitions have and with something behind it.
+fn place(path: &Path, dir: &Path, rng: &mut Rng) -> Result<(PathBuf, Extent), String> {
+    let start_bytes = 512 * *rng.pick(&[0, 1, 63, 2048, 34, 4095]);
+    let len_bytes = path.metadata().map_err(text)?.len();
+    let image = dir.join("image");
+    let to = File::create(&image).map_err(text)?;
+    to.set_len(start_bytes + len_bytes + 512 * rng.below(100))
+        .map_err(text)?;
+    let mut from = File::open(path).map_err(text)?;
+    let mut buffer = vec![0; 1 << 16];
+    let mut at = start_bytes;
+    loop {
+        let len = from.read(&mut buffer).map_err(text)?;
+        if len == 0 {
+            break;
+        }
+        let piece = &buffer[..len];
+        if piece.iter().any(|byte| *byte != 0) {
+            to.write_all_at(piece, at).map_err(text)?;
+        }
+        at += len as u64;
+    }
+    fs::remove_file(path).map_err(text)?;
+    Ok((
+        image,
+        Extent {
+            start_bytes,
+            len_bytes,
+        },
+    ))
 }

@@ -50,7 +50,16 @@ pub struct Readers(pub Vec<Reader>);
 impl Readers {
     /// All that there are.
     pub fn all() -> Self {
-        Self(Vec::new())
+        let reader = |file_system, free_map| Reader {
+            file_system,
+            free_map,
+        };
+        Self(vec![
+            reader(FileSystem::Ext, super::ext::free_map),
+            reader(FileSystem::Fat, super::fat::free_map),
+            reader(FileSystem::Exfat, super::exfat::free_map),
+            reader(FileSystem::Ntfs, super::ntfs::free_map),
+        ])
     }
 
     fn get(&self, file_system: FileSystem) -> Option<&Reader> {

@@ -4,11 +4,24 @@ use super::{Answer, Bridge, Inner, sense};
 use crate::sim::buf::{byte, put_be16, put8};
 use crate::sim::drive::{Outcome, Registers, Taskfile};
 use crate::sim::media::MediumError;
+use crate::sim::rng::Rng;
 use crate::wire::{be16, be32, be64};
 use sense::Code;
 
 /// Mode pages, in the order of their numbers.
 const MODE_PAGES: [u8; 3] = [0x08, 0x0a, 0x1c];
+
+/// The key stream of a bridge that encrypts: a byte for each byte, by the sector's address. Both ways are the same.
+fn encrypt(first: u64, sector_bytes: usize, data: &mut [u8]) {
+    for (lba, sector) in (first..).zip(data.chunks_mut(sector_bytes.max(1))) {
+        let mut rng = Rng::from_seed(lba ^ 0x6b65_7973);
+        for piece in sector.chunks_mut(8) {
+            for (byte, key) in piece.iter_mut().zip(rng.next_u64().to_le_bytes()) {
+                *byte ^= key;
+            }
+        }
+    }
+}
 
 /// What a translated command does.
 #[derive(Debug, Clone, Copy)]
@@ -141,8 +154,8 @@ impl Bridge {
         let mut data = Vec::new();
         let mut done = 0;
         while done < count {
-            let now = (count - done).min(step);
-            let lba = first + done;
+            let (lba, until_wrap) = self.place(first + done);
+            let now = (count - done).min(step).min(until_wrap);
             let taskfile = Taskfile {
                 count: now as u16,
                 lba: if wide { lba } else { lba & 0x00ff_ffff },
@@ -153,7 +166,19 @@ impl Bridge {
             let from = usize::try_from(done)
                 .unwrap_or_default()
                 .saturating_mul(sector_bytes);
-            let outcome = self.ata(&taskfile, payload.get(from..).unwrap_or_default());
+            let plain = payload.get(from..).unwrap_or_default();
+            let mut outcome = if self.encrypts && !plain.is_empty() {
+                let mut secret = plain.to_vec();
+                encrypt(lba, sector_bytes, &mut secret);
+                self.ata(&taskfile, &secret)
+            } else {
+                self.ata(&taskfile, plain)
+            };
+            if self.encrypts
+                && let Some(outcome) = &mut outcome
+            {
+                encrypt(lba, sector_bytes, &mut outcome.data);
+            }
             match outcome {
                 // One command brings it all nearly always: then nothing is copied.
                 Some(outcome) if !outcome.registers.failed() && data.is_empty() => data = outcome.data,
@@ -164,6 +189,16 @@ impl Bridge {
             done += now;
         }
         Answer::good(data)
+    }
+
+    /// Where the drive has a sector of the host, and how many follow until the end wraps around.
+    fn place(&self, sector: u64) -> (u64, u64) {
+        let all = self.medium().sectors();
+        if self.shift_sectors == 0 || all == 0 {
+            return (sector, u64::MAX);
+        }
+        let there = sector.wrapping_add(self.shift_sectors) % all;
+        (there, all - there)
     }
 
     fn failed_transfer(&self, registers: &Registers, wide: bool) -> Answer {
@@ -486,8 +521,9 @@ impl Bridge {
             let mut at = first.saturating_mul(self.sectors_per_block);
             let end = at.saturating_add(count.saturating_mul(self.sectors_per_block));
             while at < end {
-                let length = (end - at).min(65_535);
-                ranges.push(at | length << 48);
+                let (there, until_wrap) = self.place(at);
+                let length = (end - at).min(65_535).min(until_wrap);
+                ranges.push(there | length << 48);
                 at += length;
             }
         }

@@ -152,11 +152,25 @@ pub struct Bridge {
     gone: bool,
     /// Sectors of the drive in one block of the bridge.
     sectors_per_block: u64,
+    /// Sector of the drive that is block 0 of the host.
+    shift_sectors: u64,
+    encrypts: bool,
+    /// Commands until another drive is in its place.
+    swap_after: Option<u64>,
     /// What it claims whatever the drive has.
     claimed_blocks: Option<u64>,
     cache: Cache,
     /// Unit attention and commands until it is ready, as power-on has them.
     at_power_on: (bool, u32),
+}
+
+/// Whether a command discards: UNMAP, WRITE SAME (16), or DATA SET MANAGEMENT in ATA PASS-THROUGH (16).
+fn discards(cdb: &[u8]) -> bool {
+    match byte(cdb, 0) {
+        0x42 | 0x93 => true,
+        0x85 => byte(cdb, 14) == 0x06,
+        _ => false,
+    }
 }
 
 /// What the bridge asks of the drive when it gets power, and never again.
@@ -194,6 +208,9 @@ impl Bridge {
             becoming_ready: options.becoming_ready,
             gone: false,
             sectors_per_block: if options.fake_4k { 8 } else { 1 },
+            shift_sectors: options.shift_blocks * if options.fake_4k { 8 } else { 1 },
+            encrypts: options.encrypt,
+            swap_after: options.swap_after,
             claimed_blocks: options.capacity,
             cache: Cache::default(),
             at_power_on: (options.unit_attention, options.becoming_ready),
@@ -378,6 +395,8 @@ impl Bridge {
 
     fn trimmed_reads_zero(&self) -> bool {
         match &self.inner {
+            // What is not there decrypts to noise.
+            Inner::Ata(_) if self.encrypts => false,
             Inner::Ata(drive) => drive.profile().trim.as_ref().is_some_and(|t| t.zeroes),
             Inner::Flash(_) => false,
         }
@@ -430,6 +449,7 @@ impl Bridge {
         if self.is_lost(cdb, now) {
             return (Answer::without(Fate::NoAnswer), Duration::ZERO);
         }
+        self.swap_when_due();
         let before = self.now();
         let mut answer = self.struck_or_done(cdb, data_out, room);
         if let Inner::Ata(drive) = &mut self.inner {
@@ -443,6 +463,20 @@ impl Bridge {
         (answer, elapsed)
     }
 
+    /// Somebody takes the drive out and puts its twin in, without the bridge telling.
+    fn swap_when_due(&mut self) {
+        match &mut self.swap_after {
+            Some(0) => {
+                self.swap_after = None;
+                if let Inner::Ata(drive) = &mut self.inner {
+                    drive.become_a_twin();
+                }
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+    }
+
     fn struck_or_done(&mut self, cdb: &[u8], data_out: &[u8], room: Option<usize>) -> Answer {
         let opcode = byte(cdb, 0);
         let foreign = matches!(opcode, 0x85 | 0xa1) && !self.takes_pass_through(opcode);
@@ -452,7 +486,7 @@ impl Bridge {
         self.struck = if foreign {
             None
         } else {
-            self.trouble.strike(opcode, writes)
+            self.trouble.strike(opcode, writes, discards(cdb))
         };
         let write_fault = match self.struck {
             Some(Fault::TornWrite) => Some(WriteFault::Torn),
@@ -471,6 +505,7 @@ impl Bridge {
         let mishap = match self.struck {
             Some(Fault::Timeout) => return Answer::without(Fate::NoAnswer),
             Some(Fault::Gone) => return Answer::without(Fate::Gone),
+            Some(Fault::Error) => return Answer::check(Code::INTERNAL),
             Some(Fault::Hang) => Mishap::Hang,
             Some(Fault::Replug) => Mishap::Replug,
             Some(Fault::Stall) => Mishap::Stall,

@@ -28,6 +28,7 @@ impl Code {
     pub const START_UNIT_REQUIRED: Self = Self::new(0x02, 0x04, 0x02);
     pub const POWER_ON: Self = Self::new(0x06, 0x29, 0x00);
     pub const LOW_POWER: Self = Self::new(0x00, 0x5e, 0x00);
+    pub const INTERNAL: Self = Self::new(0x04, 0x44, 0x00);
     pub const DATA_PHASE: Self = Self::new(0x0b, 0x4b, 0x00);
     pub const PASS_THROUGH_INFORMATION: Self = Self::new(0x01, 0x00, 0x1d);
 

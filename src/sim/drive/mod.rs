@@ -332,6 +332,11 @@ impl AtaDrive {
         (self.write_cache_on(), self.look_ahead)
     }
 
+    /// Another drive of the same model is in its place: only the serial number differs.
+    pub fn become_a_twin(&mut self) {
+        self.profile.serial = format!("TWIN{}", self.profile.serial).chars().take(20).collect();
+    }
+
     /// The static part.
     pub fn profile(&self) -> &DriveProfile {
         &self.profile

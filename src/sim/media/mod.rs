@@ -66,6 +66,8 @@ pub struct Media {
     store: Store,
     /// Sectors that were trimmed and not written since.
     trimmed: Ranges,
+    /// Every range that was ever discarded, whatever became of it later.
+    discards: Ranges,
     reads_as: Trimmed,
     reach: Reach,
     write_fault: Option<WriteFault>,
@@ -91,6 +93,7 @@ impl Media {
             sectors: setup.sectors,
             store: setup.store,
             trimmed: Ranges::default(),
+            discards: Ranges::default(),
             reads_as: setup.trimmed,
             reach: setup.reach,
             write_fault: None,
@@ -116,6 +119,11 @@ impl Media {
     /// Sectors that are trimmed at present.
     pub fn trimmed_sectors(&self) -> u64 {
         self.trimmed.total()
+    }
+
+    /// Every sector that was ever discarded, also where it was written again.
+    pub fn discarded(&self) -> &Ranges {
+        &self.discards
     }
 
     /// Sectors that wait for a write to be replaced or made whole.
@@ -247,6 +255,7 @@ impl Media {
                 .map_err(|_| MediumError::Host)?;
         }
         self.trimmed.insert(first, end);
+        self.discards.insert(first, end);
         Ok(())
     }
 }

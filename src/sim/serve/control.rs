@@ -33,6 +33,10 @@ pub const HELP: &[(&str, &str)] = &[
     ("log", "every CDB that has reached the simulator"),
     ("log clear", "forget them"),
     (
+        "discarded",
+        "every range of the drive that was ever trimmed, as [first sector, count]",
+    ),
+    (
         "read LBA COUNT",
         "up to 64 blocks of the medium as hex, without a command",
     ),
@@ -113,6 +117,7 @@ fn run(
             device.target().clear_log();
             json!({})
         }
+        ("discarded", "") => json!({"ranges": device.target().discarded()}),
         ("read", extent) => {
             let mut words = extent.split_whitespace();
             let (Some(lba), Some(count), None) = (words.next(), words.next(), words.next()) else {

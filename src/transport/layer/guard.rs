@@ -1,10 +1,13 @@
-//! Lets through what is known to be harmless and nothing else.
+//! Lets through what is known to be harmless, and of what writes only what a permit names.
 //!
 //! The kernel's own filter looks at opcodes only and lets several writing ones pass, so the refusal lives here. Every CDB
 //! is taken apart; what is not on the list of readers is refused, and so is every command whose data phase does not fit.
 //! Three things that look like writing pass: the SMART WRITE LOG that *asks* for an SCT table or setting, SMART
 //! ENABLE OPERATIONS, and a self-test when the caller asked for one.
 
+mod writers;
+
+use crate::permit::{Permit, PermitSlot};
 use crate::transport::{Command, Data, Tag, Transport, TransportError};
 
 /// What the caller asked for beyond reading, and what is known of the device.
@@ -22,12 +25,17 @@ pub struct Allowance {
 pub struct Guard<T> {
     inner: T,
     allowance: Allowance,
+    permits: PermitSlot,
 }
 
 impl<T: Transport> Guard<T> {
-    /// Wraps `inner`; only harmless commands will reach it.
-    pub fn new(inner: T, allowance: Allowance) -> Self {
-        Self { inner, allowance }
+    /// Wraps `inner`; only harmless commands will reach it, and what the permit in `permits` allows while one is there.
+    pub fn new(inner: T, allowance: Allowance, permits: PermitSlot) -> Self {
+        Self {
+            inner,
+            allowance,
+            permits,
+        }
     }
 }
 
@@ -35,7 +43,10 @@ impl<T: Transport> Transport for Guard<T> {
     pass_on!(device, clock, limits, reap, cancel, recover);
 
     fn submit(&mut self, command: Command) -> Result<Tag, TransportError> {
-        match judge(command.cdb.as_bytes(), &command.data, self.allowance) {
+        let verdict = self
+            .permits
+            .with(|permit| judge(command.cdb.as_bytes(), &command.data, self.allowance, permit));
+        match verdict {
             Ok(()) => self.inner.submit(command),
             Err(why) => Err(TransportError::Refused {
                 device: self.inner.device().to_owned(),
@@ -47,11 +58,16 @@ impl<T: Transport> Transport for Guard<T> {
     }
 }
 
-/// Whether a command only reads; `Err` carries the rule that it breaks.
+/// Whether a command only reads, or writes what is permitted; `Err` carries the rule that it breaks.
 ///
 /// # Errors
 /// The reason, in words for the user.
-pub fn judge(cdb: &[u8], data: &Data, allowance: Allowance) -> Result<(), &'static str> {
+pub fn judge(
+    cdb: &[u8],
+    data: &Data,
+    allowance: Allowance,
+    permit: Option<&Permit>,
+) -> Result<(), &'static str> {
     let byte = |i: usize| cdb.get(i).copied().unwrap_or_default();
     let expected_len = match byte(0) >> 5 {
         0 => 6,
@@ -65,6 +81,11 @@ pub fn judge(cdb: &[u8], data: &Data, allowance: Allowance) -> Result<(), &'stat
     }
     if allowance.no_disk && matches!(byte(0), 0x85 | 0xa1 | 0xa3) {
         return Err("this opcode means something else on a device that is no disk");
+    }
+    if let Some(permit) = permit
+        && let Some(verdict) = writers::judge(cdb, data, permit)
+    {
+        return verdict;
     }
     match byte(0) {
         0x85 => judge_ata(&AtaFields::from_cdb16(cdb), data, allowance)?,
@@ -332,7 +353,7 @@ mod tests {
     const READ_512: Data = Data::In { len_bytes: 512 };
 
     fn allowed(cdb: &[u8], data: &Data) -> bool {
-        judge(cdb, data, Allowance::default()).is_ok()
+        judge(cdb, data, Allowance::default(), None).is_ok()
     }
 
     #[test]
@@ -494,12 +515,12 @@ mod tests {
             ..Allowance::default()
         };
         let identify = [0xa1, 8, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0];
-        assert!(judge(&identify, &READ_512, Allowance::default()).is_ok());
+        assert!(judge(&identify, &READ_512, Allowance::default(), None).is_ok());
         assert!(
-            judge(&identify, &READ_512, optical).is_err(),
+            judge(&identify, &READ_512, optical, None).is_err(),
             "A1h is BLANK there"
         );
-        assert!(judge(&[0x12, 0, 0, 0, 36, 0], &READ_512, optical).is_ok());
+        assert!(judge(&[0x12, 0, 0, 0, 36, 0], &READ_512, optical, None).is_ok());
     }
 
     #[test]
@@ -537,11 +558,11 @@ mod tests {
             self_test: true,
             ..Allowance::default()
         };
-        assert!(judge(&short, &Data::None, asked).is_ok());
+        assert!(judge(&short, &Data::None, asked, None).is_ok());
         let mut captive = short;
         captive[8] = 0x81;
         assert!(
-            judge(&captive, &Data::None, asked).is_err(),
+            judge(&captive, &Data::None, asked, None).is_err(),
             "captive tests outlive every time-out"
         );
     }
@@ -551,7 +572,7 @@ mod tests {
         #[test]
         fn data_out_is_only_ever_an_sct_request(cdb in proptest::collection::vec(any::<u8>(), 6..=32), fill in any::<u8>()) {
             let out = Data::Out(vec![fill; 512]);
-            if judge(&cdb, &out, Allowance { self_test: true, ..Allowance::default() }).is_ok() {
+            if judge(&cdb, &out, Allowance { self_test: true, ..Allowance::default() }, None).is_ok() {
                 let command = if cdb[0] == 0x85 { cdb[14] } else { cdb[9] };
                 prop_assert_eq!(command, 0xb0);
             }
