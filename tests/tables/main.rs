@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use drivethru::freemap::partitions::{self, PartitionType, Scheme, Table};
 use drivethru::freemap::signature::signatures;
-use drivethru::freemap::survey::{Ask, Outcome, Reason, Survey, survey_with};
+use drivethru::freemap::survey::{Ask, Outcome, Reason, Survey, survey, survey_with};
 use drivethru::freemap::{Extent, ReadAt};
 
 use disk::Plan;
@@ -237,6 +237,11 @@ fn damaged_tables_free_nothing_more() {
         let label = || format!("seed {seed}: {plan:?}\n{sound:#?}");
         assert!(within(&sound.free, &truth), "{}", label());
         volumes_are_told(&plan, &sound);
+        // The real readers are asked for the same volumes.
+        volumes_are_told(
+            &plan,
+            &survey(&image, 512, &with_gaps).unwrap_or_else(|e| panic!("{e}: {}", label())),
+        );
         let zero_only = survey_with(&image, 512, &Ask::default(), &readers).expect("sound");
         assert!(within(&zero_only.free, &sound.free), "{}", label());
         assert!(
@@ -280,9 +285,9 @@ fn holds(extent: &Extent, at: u64) -> bool {
     extent.start_bytes <= at && extent.end_bytes().is_some_and(|end| at < end)
 }
 
-fn volumes_are_told(plan: &Plan, survey: &Survey) {
+fn volumes_are_told(plan: &Plan, found: &Survey) {
     let mut seen = BTreeSet::new();
-    for volume in &survey.volumes {
+    for volume in &found.volumes {
         let number = volume.number.expect("a number");
         assert!(seen.insert(number));
         let content = plan.content(number).expect("a partition");
