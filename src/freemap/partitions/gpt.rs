@@ -1,6 +1,6 @@
 //! The GUID partition table (UEFI 2.10 section 5.3).
 
-use super::{Partition, PartitionType, Scheme, Table, contradiction, extent, mbr::Slots, no_overlap};
+use super::{Edge, Partition, PartitionType, Scheme, Table, contradiction, extent, mbr::Slots, no_overlap};
 use crate::freemap::{Extent, ReadAt, ReadError, Refusal};
 use crate::wire::{le16, le32, le64};
 
@@ -236,8 +236,8 @@ fn partition(
         kind: PartitionType::Gpt(kind),
         name: (!units.is_empty()).then(|| String::from_utf16_lossy(&units)),
         container: false,
-        start_confirmed: true,
-        end_confirmed: true,
+        start: Edge::Confirmed,
+        end: Edge::Confirmed,
     }))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Partition, PartitionType, Scheme, Table, contradiction, extent, no_overlap};
+use super::{Edge, Partition, PartitionType, Scheme, Table, contradiction, extent, no_overlap};
 use crate::freemap::signature::boot_sector;
 use crate::freemap::{Extent, ReadAt, Refusal};
 use crate::wire::{le16, le32};
@@ -67,17 +67,20 @@ impl Slot {
             .all(|b| matches!(b, 0x20..=0x7e | b'\r' | b'\n' | 0 | 0xff))
     }
 
-    /// Whether cylinder, head and sector at `at` say the same as a block address. The geometry is that of all
-    /// large disks, 255 heads and 63 sectors; addresses beyond it say nothing.
-    fn cylinder_agrees(&self, at: usize, sector: u64) -> bool {
+    /// Compares cylinder, head and sector at `at` with a block address. The geometry is that of all large disks, 255
+    /// heads and 63 sectors; the last cylinder stands for all beyond.
+    fn edge(&self, at: usize, sector: u64) -> Edge {
         let byte = |i: usize| u64::from(self.raw.get(at + i).copied().unwrap_or_default());
         let (head, low, high) = (byte(0), byte(1), byte(2));
         let cylinder = (low & 0xc0) << 2 | high;
         let in_track = low & 0x3f;
-        sector < 1023 * 255 * 63
-            && in_track > 0
-            && head < 255
-            && (cylinder * 255 + head) * 63 + in_track - 1 == sector
+        if in_track == 0 || cylinder == 1023 {
+            Edge::Unconfirmed
+        } else if head < 255 && (cylinder * 255 + head) * 63 + in_track - 1 == sector {
+            Edge::Confirmed
+        } else {
+            Edge::Disputed
+        }
     }
 }
 
@@ -231,8 +234,8 @@ fn partition(
         kind: PartitionType::Mbr(slot.kind),
         name: None,
         container: slot.extended(),
-        start_confirmed: slot.cylinder_agrees(1, start),
-        end_confirmed: slot.cylinder_agrees(5, start + slot.count - 1),
+        start: slot.edge(1, start),
+        end: slot.edge(5, start + slot.count - 1),
     })
 }
 

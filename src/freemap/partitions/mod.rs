@@ -130,10 +130,22 @@ pub struct Partition {
     pub name: Option<String>,
     /// An extended partition: it only holds others.
     pub container: bool,
-    /// The table itself confirms its first byte: by a checksum, or by a cylinder address that says the same.
-    pub start_confirmed: bool,
-    /// The same for its end.
-    pub end_confirmed: bool,
+    /// What else the table says of its first sector.
+    pub start: Edge,
+    /// And of its last.
+    pub end: Edge,
+}
+
+/// Whether a table says where a partition starts or ends in more than one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Edge {
+    /// A checksum covers it, or a cylinder address says the same.
+    Confirmed,
+    /// Said once: one changed bit moves it, and nobody can tell.
+    Unconfirmed,
+    /// The cylinder address says something else: another geometry, or damage.
+    Disputed,
 }
 
 /// A partition table without contradictions.
@@ -212,7 +224,18 @@ pub fn read(target: &dyn ReadAt, sector_bytes: u32) -> Result<Option<Table>, Ref
             }
             gpt::read(target, sector_bytes, &slots).map(Some)
         }
-        Some(slots) => mbr::read(target, sector_bytes, &first, &slots),
+        Some(slots) => {
+            let table = mbr::read(target, sector_bytes, &first, &slots)?;
+            let last = (target.size_bytes() / u64::from(sector_bytes)).saturating_sub(1);
+            let last_bytes = last * u64::from(sector_bytes);
+            if table.is_some() && gpt::has_magic(target, last_bytes)? {
+                return Err(contradiction(
+                    "an MBR, and the second copy of a GPT at the end of the disk",
+                    last_bytes,
+                ));
+            }
+            Ok(table)
+        }
         None => Ok(None),
     }
 }

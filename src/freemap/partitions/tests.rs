@@ -85,13 +85,12 @@ fn cylinders_confirm_what_they_can() {
     disk.put(446 + 1, &[1, 1, 0]);
     disk.put(446 + 5, &[2, 37, 0]);
     let table = read(&disk, 512).unwrap().unwrap();
-    let confirmed: Vec<_> = table
-        .partitions
-        .iter()
-        .map(|p| (p.start_confirmed, p.end_confirmed))
-        .collect();
-    assert_eq!(confirmed[0], (true, true));
-    assert_eq!(confirmed[1], (false, false));
+    let confirmed: Vec<_> = table.partitions.iter().map(|p| (p.start, p.end)).collect();
+    assert_eq!(confirmed[0], (Edge::Confirmed, Edge::Confirmed));
+    assert_eq!(confirmed[1], (Edge::Unconfirmed, Edge::Unconfirmed));
+    disk.put(446 + 5, &[2, 38, 0]);
+    let table = read(&disk, 512).unwrap().unwrap();
+    assert_eq!(table.partitions[0].end, Edge::Disputed);
 }
 
 #[test]
@@ -136,7 +135,7 @@ fn code_in_the_slots_is_no_table() {
 #[test]
 fn broken_mbrs_are_refused() {
     type Damage = fn(&mut Disk);
-    let damages: [(&str, Damage); 14] = [
+    let damages: [(&str, Damage); 15] = [
         ("broken", |d| d.put(446, &[1])),
         ("broken", |d| d.put(446 + 4, &[0])),
         ("broken", |d| d.put(446 + 8, &[0; 4])),
@@ -159,6 +158,7 @@ fn broken_mbrs_are_refused() {
         }),
         ("circle", |d| d.record(500, &[(0x0b, 1, 199), (0x05, 300, 200)])),
         ("overlap", |d| d.record(200, &[(0x83, 10, 400), (0x05, 300, 200)])),
+        ("second copy of a GPT", |d| d.put(2047 * 512, b"EFI PART")),
     ];
     for (what, damage) in damages {
         let mut disk = mbr();

@@ -215,16 +215,16 @@ fn ext(probe: &Probe<'_>) -> Result<Option<Signature>, ReadError> {
     ) else {
         return Ok(None);
     };
-    let plausible = le16(&block, 56) == Some(0xef53)
-        && shift <= 6
-        && inodes > 0
-        && (blocks > 0 || le32(&block, 0x150) != Some(0));
-    if !plausible {
+    let blocks = blocks > 0 || le32(&block, 0x150) != Some(0);
+    if le16(&block, 56) != Some(0xef53) || shift > 6 || !blocks {
         return Ok(None);
     }
     // Incompatible feature 0008h: no file system, but the journal of another one.
     if incompatible & 8 != 0 && le32(&block, 76) != Some(0) {
         return Ok(Some(foreign("the journal of another ext volume", 1024 + 56)));
+    }
+    if inodes == 0 {
+        return Ok(None);
     }
     Ok(Some(Signature {
         what: "ext2/3/4",
@@ -357,11 +357,13 @@ fn ends(probe: &Probe<'_>, found: &mut Vec<Signature>) -> Result<(), ReadError> 
         }
     }
     // DRBD keeps its metadata in the last 4 KiB: 8374026xh, the digit is the version (`drbdmeta`).
-    if let Some(at_bytes) = (size / 4096 * 4096).checked_sub(4096)
-        && let Some(block) = probe.bytes(at_bytes, 64)?
-        && be32(&block, 60).is_some_and(|magic| (0x8374_0267..=0x8374_026f).contains(&magic))
-    {
-        found.push(foreign("DRBD", at_bytes));
+    for end in [size / 4096 * 4096, size / 512 * 512] {
+        if let Some(at_bytes) = end.checked_sub(4096)
+            && let Some(block) = probe.bytes(at_bytes, 64)?
+            && be32(&block, 60).is_some_and(|magic| (0x8374_0267..=0x8374_026f).contains(&magic))
+        {
+            found.push(foreign("DRBD", at_bytes));
+        }
     }
     let Some(last) = (size / 512 * 512).checked_sub(512) else {
         return Ok(());

@@ -7,11 +7,15 @@ use super::{
     Extent, LeftAlone, Partition, ReadAt, Reason, Scheme, Survey, Table, Window, shrink, signatures,
 };
 use crate::freemap::ReadError;
+use crate::freemap::partitions::Edge;
 
 /// So much of one gap is read to see whether it is all zero.
 const GAP_BYTES: u64 = 64 << 20;
 /// And so much of all gaps of a disk.
 const ALL_GAPS_BYTES: u64 = 256 << 20;
+/// Where only its file system says that a partition ends no later, what follows may still be its own: RAID metadata stand
+/// in its last 128 KiB.
+const UNCONFIRMED_BYTES: u64 = 1 << 20;
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Adds what is free between the partitions, and says what is left alone there.
@@ -89,14 +93,28 @@ pub(super) fn find(
                 Err(error) => Some(Reason::Refused(error.into())),
             },
         };
-        match why {
-            None => out.free.extend(shrink(extent, table.sector_bytes)),
-            Some(why) => out.left_alone.push(LeftAlone {
-                extent,
+        let kept_bytes = match (&why, before.end) {
+            (Some(_), _) => len_bytes,
+            (None, Edge::Confirmed) => 0,
+            (None, _) => len_bytes.min(UNCONFIRMED_BYTES),
+        };
+        if kept_bytes > 0 {
+            out.left_alone.push(LeftAlone {
+                extent: Extent {
+                    len_bytes: kept_bytes,
+                    ..extent
+                },
                 what: format!("gap behind partition {}", before.number),
-                why,
-            }),
+                why: why.unwrap_or(Reason::Outside("what follows the file system of a partition")),
+            });
         }
+        out.free.extend(shrink(
+            Extent {
+                start_bytes: start + kept_bytes,
+                len_bytes: len_bytes - kept_bytes,
+            },
+            table.sector_bytes,
+        ));
     }
 }
 
@@ -127,17 +145,37 @@ fn unsure(
             })
     };
     let content = |p: &Partition| judged.get(&p.number);
-    if !(before.end_confirmed || content(before).is_some_and(|j| j.ends) || inner(before)) {
-        return Some(format!(
-            "nothing but the MBR, which has no checksum, says where partition {} ends",
-            before.number
-        ));
-    }
-    if !(behind.start_confirmed || content(behind).is_some_and(|j| j.starts) || inner(behind)) {
-        return Some(format!(
-            "nothing but the MBR, which has no checksum, says where partition {} starts",
-            behind.number
-        ));
+    let edges = [
+        (
+            before,
+            before.end,
+            content(before).is_some_and(|j| j.ends),
+            "ends",
+        ),
+        (
+            behind,
+            behind.start,
+            content(behind).is_some_and(|j| j.starts),
+            "starts",
+        ),
+    ];
+    for (partition, edge, by_content, verb) in edges {
+        match edge {
+            Edge::Confirmed => {}
+            Edge::Unconfirmed if by_content || inner(partition) => {}
+            Edge::Unconfirmed => {
+                return Some(format!(
+                    "nothing but the MBR, which has no checksum, says where partition {} {verb}",
+                    partition.number
+                ));
+            }
+            Edge::Disputed => {
+                return Some(format!(
+                    "the MBR says in two ways where partition {} {verb}, and they differ",
+                    partition.number
+                ));
+            }
+        }
     }
     match Window::new(target, gap).map(|window| signatures(&window)) {
         Some(Ok(found)) => found

@@ -99,14 +99,14 @@ fn gpt() -> Disk {
     disk
 }
 
-/// The same with an MBR; FAT is a logical partition.
+/// The same with an MBR and gaps of 3000 sectors; FAT is a logical partition.
 fn mbr() -> Disk {
     let mut disk = Disk::new(16384, 512);
-    disk.record(0, &[(0x83, 2048, 2096), (0x83, 5144, 2000), (0x0f, 8144, 3000)]);
-    disk.record(8144, &[(0x06, 8, 2000)]);
+    disk.record(0, &[(0x83, 2048, 2096), (0x83, 7144, 2000), (0x0f, 12144, 3000)]);
+    disk.record(12144, &[(0x06, 8, 2000)]);
     disk.ext(2048 * 512, 1024);
-    disk.put(5144 * 512, b"LUKS\xba\xbe");
-    disk.fat(8152 * 512, 2000);
+    disk.put(7144 * 512, b"LUKS\xba\xbe");
+    disk.fat(12152 * 512, 2000);
     disk
 }
 
@@ -157,23 +157,33 @@ fn partitions_are_surveyed_one_by_one() {
 
 #[test]
 fn an_extended_partition_is_never_free() {
-    // LUKS does not say where it ends, nor does the table.
+    // LUKS does not say where it ends, nor does the table. ext does, but 1 MiB behind it is kept.
     let survey = asked(&mbr(), &with_gaps());
-    assert_eq!(sectors(&survey), [(2064, 4096), (4144, 5144), (8168, 10152)]);
+    assert_eq!(sectors(&survey), [(2064, 4096), (6192, 7144), (12168, 14152)]);
     let text = said(&survey);
     assert!(text.contains("says where partition 2 ends"), "{text}");
     assert!(text.contains("extended partition 3"), "{text}");
-    // XFS does, and so does a cylinder address (0/113/26 is 7144-1).
+    assert!(text.contains("gap behind partition 1"), "{text}");
+    // A cylinder address does (0/145/9 is the last sector, 9143)...
     let mut disk = mbr();
-    disk.put(446 + 16 + 5, &[113, 25, 0]);
+    disk.put(446 + 16 + 5, &[145, 9, 0]);
     assert_eq!(
         sectors(&asked(&disk, &with_gaps())),
-        [(2064, 4096), (4144, 5144), (7144, 8144), (8168, 10152)]
+        [(2064, 4096), (6192, 7144), (9144, 12144), (12168, 14152)]
     );
+    // ... unless it is another one.
+    disk.put(446 + 16 + 5, &[145, 10, 0]);
+    let survey = asked(&disk, &with_gaps());
+    assert_eq!(sectors(&survey).len(), 3);
+    assert!(said(&survey).contains("partition 2 ends, and they differ"));
+    // XFS does, if it fits.
     let mut disk = mbr();
-    disk.put(5144 * 512, b"XFSB\0\0\x02\0\0\0\0\0\0\0\x07\xd0");
-    assert_eq!(sectors(&asked(&disk, &with_gaps())).len(), 4);
-    disk.put(5144 * 512, b"XFSB\0\0\x02\0\0\0\0\0\0\0\x07\xd1");
+    disk.put(7144 * 512, b"XFSB\0\0\x02\0\0\0\0\0\0\0\x07\xd0");
+    assert_eq!(
+        sectors(&asked(&disk, &with_gaps())),
+        [(2064, 4096), (6192, 7144), (11192, 12144), (12168, 14152)]
+    );
+    disk.put(7144 * 512, b"XFSB\0\0\x02\0\0\0\0\0\0\0\x07\xd1");
     assert_eq!(sectors(&asked(&disk, &with_gaps())).len(), 3);
 }
 
@@ -181,14 +191,15 @@ fn an_extended_partition_is_never_free() {
 fn what_starts_in_a_gap_of_an_mbr_is_kept() {
     let mut disk = mbr();
     // The start of partition 2 has moved.
-    disk.put(446 + 16 + 8, &5160u32.to_le_bytes());
+    disk.put(446 + 16 + 8, &7160u32.to_le_bytes());
     disk.put(446 + 16 + 12, &1984u32.to_le_bytes());
     let survey = asked(&disk, &with_gaps());
-    assert_eq!(sectors(&survey), [(2064, 4096), (8168, 10152)]);
+    assert_eq!(sectors(&survey), [(2064, 4096), (12168, 14152)]);
+    assert!(said(&survey).contains("says where partition 2 starts"));
     let mut disk = mbr();
     disk.ext(4144 * 512, 100);
     let survey = asked(&disk, &with_gaps());
-    assert_eq!(sectors(&survey), [(2064, 4096), (8168, 10152)]);
+    assert_eq!(sectors(&survey), [(2064, 4096), (12168, 14152)]);
     assert!(said(&survey).contains("marks of ext2/3/4"));
 }
 
@@ -307,7 +318,7 @@ proptest! {
         let mut disk = if which == 0 { gpt() } else { mbr() };
         let ask = Ask { gaps, ..Ask::default() };
         let sound = survey_with(&disk, 512, &with_gaps(), &readers()).unwrap();
-        let sector = match place { 0 => 0, 1 => 1, 2 => if which == 0 { 2 } else { 8144 }, _ => 16383 };
+        let sector = match place { 0 => 0, 1 => 1, 2 => if which == 0 { 2 } else { 12144 }, _ => 16383 };
         disk.bytes[sector * 512 + at] ^= 1 << bit;
         if let Some(cut) = cut { disk.bytes.truncate(cut * 512); }
         if let Ok(found) = survey_with(&disk, 512, &ask, &readers()) {
@@ -319,7 +330,7 @@ proptest! {
     #[test]
     fn any_bytes_are_survived(
         which in 0u8..2,
-        changes in prop::collection::vec((prop::sample::select(vec![0usize, 1, 2, 3, 2048, 2050, 5144, 8144, 8152, 16382, 16383]), 0usize..512, any::<u8>()), 0..40),
+        changes in prop::collection::vec((prop::sample::select(vec![0usize, 1, 2, 3, 2048, 2050, 5144, 7144, 8144, 12144, 12152, 16382, 16383]), 0usize..512, any::<u8>()), 0..40),
         gaps in any::<bool>(),
         volume in any::<bool>(),
         sector_bytes in prop::sample::select(vec![512u32, 1024, 4096, 520]),
