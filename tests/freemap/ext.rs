@@ -117,6 +117,8 @@ fn attempt(rng: &mut Rng, dir: &Path) -> Result<Case, String> {
         words.push(&device);
         if run("tune2fs", &words, &[0]).is_ok() {
             label += &format!(", tune2fs {change}");
+            // Some changes ask for a check.
+            run("e2fsck", &["-fy", &device], &[0, 1, 2, 3])?;
         }
     }
     if offset_bytes == 0 && rng.chance(30) {
@@ -507,7 +509,8 @@ fn fill(rng: &mut Rng, root: &Path, pool: &Pool, most_bytes: u64) -> Result<(), 
 fn debugfs(rng: &mut Rng, dir: &Path, device: &str, pool: &Pool) -> Result<(), String> {
     let mut script = String::new();
     let mut dirs = vec![String::new()];
-    let mut names: Vec<String> = Vec::new();
+    // With the length of each; debugfs takes a short link or inline data for a block map when it is told to punch it.
+    let mut names: Vec<(String, u64)> = Vec::new();
     for index in 0..rng.below(70) {
         let parent = rng.pick(&dirs).clone();
         let line = match rng.below(14) {
@@ -518,37 +521,38 @@ fn debugfs(rng: &mut Rng, dir: &Path, device: &str, pool: &Pool) -> Result<(), S
             }
             1 => {
                 let target = "x".repeat(1 + rng.below(180) as usize);
-                names.push(format!("{parent}/s{index}"));
+                names.push((format!("{parent}/s{index}"), 0));
                 format!("symlink {parent}/s{index} {target}")
             }
             2 | 3 if !names.is_empty() => {
                 let at = rng.below(names.len() as u64) as usize;
-                format!("rm {}", names.swap_remove(at))
+                format!("rm {}", names.swap_remove(at).0)
             }
-            4 | 5 if !names.is_empty() => {
-                let (value, name) = (rng.pick(&pool.values).clone(), rng.pick(&names).clone());
-                format!("ea_set -f {value} {name} user.a{}", rng.below(4))
-            }
-            6 if !names.is_empty() => {
+            pick @ 4..=8 if !names.is_empty() => {
+                let (name, len) = rng.pick(&names).clone();
                 let start = rng.below(40);
-                let end = start + rng.below(60);
-                format!("fallocate {} {start} {end}", rng.pick(&names))
+                let end = start + rng.below(50);
+                match pick {
+                    4 | 5 if len > 0 => {
+                        let value = rng.pick(&pool.values).clone();
+                        format!("ea_set -f {value} {name} user.a{}", rng.below(4))
+                    }
+                    6 if len > 4096 => format!("fallocate {name} {start} {end}"),
+                    7 | 8 if len > 4096 => format!("punch {name} {start} {end}"),
+                    _ => continue,
+                }
             }
-            7 | 8 if !names.is_empty() => {
-                let start = rng.below(30);
-                let end = start + rng.below(20);
-                format!("punch {} {start} {end}", rng.pick(&names))
+            9 => {
+                let node = *rng.pick(&["p", "c 1 3", "b 8 1"]);
+                format!("cd {parent}/\nmknod n{index} {node}\ncd /")
             }
-            9 => match rng.below(3) {
-                0 => format!("mknod {parent}/p{index} p"),
-                1 => format!("mknod {parent}/c{index} c 1 3"),
-                _ => format!("mknod {parent}/b{index} b 8 1"),
-            },
             10 if rng.chance(50) => format!("expand_dir {}/", parent),
             _ => {
                 let name = format!("{parent}/w{index}");
-                names.push(name.clone());
-                format!("write {} {name}", rng.pick(&pool.files))
+                let from = rng.pick(&pool.files);
+                let len = fs::metadata(from).map_err(|e| e.to_string())?.len();
+                names.push((name.clone(), len));
+                format!("write {from} {name}")
             }
         };
         script += &line;
@@ -578,7 +582,8 @@ fn free_by_tools(device: &str) -> Result<Vec<Extent>, String> {
     let unit = field("Cluster size:").map_or(1, |bytes| bytes / block_bytes);
     let mut free = Vec::new();
     for line in out.lines() {
-        let Some(ranges) = line.trim_start().strip_prefix("Free blocks:") else {
+        // Indented, for without that it is the count.
+        let Some(ranges) = line.strip_prefix("  Free blocks:") else {
             continue;
         };
         for range in ranges.split(',').map(str::trim).filter(|r| !r.is_empty()) {

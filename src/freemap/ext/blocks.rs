@@ -1,16 +1,16 @@
-//! Blocks through one buffer: neighbours are read together.
+//! Blocks through one buffer: once two follow each other, the next ones are read along.
 
 use crate::freemap::{ReadAt, ReadError, Refusal};
 
-/// How much is read at once; a multiple of every block size.
+/// How much is read ahead; a multiple of every block size.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// Reads blocks of a volume, 64 KiB at once.
+/// Reads blocks of a volume.
 pub struct Blocks<'a> {
     volume: &'a dyn ReadAt,
     block_bytes: u64,
     end_bytes: u64,
-    chunk_start: Option<u64>,
+    chunk_start_bytes: u64,
     chunk: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Blocks<'a> {
             volume,
             block_bytes,
             end_bytes: block_bytes.saturating_mul(blocks),
-            chunk_start: None,
+            chunk_start_bytes: 0,
             chunk: Vec::new(),
         }
     }
@@ -36,16 +36,20 @@ impl<'a> Blocks<'a> {
         {
             return Err(past_end.into());
         }
-        let chunk_start = start / CHUNK_BYTES * CHUNK_BYTES;
-        if self.chunk_start != Some(chunk_start) {
-            self.chunk_start = None;
-            let len_bytes = (self.end_bytes - chunk_start).min(CHUNK_BYTES);
+        let chunk_end = self.chunk_start_bytes + self.chunk.len() as u64;
+        if start < self.chunk_start_bytes || start + self.block_bytes > chunk_end {
+            let follows = start == chunk_end && !self.chunk.is_empty();
+            let wanted_bytes = if follows { CHUNK_BYTES } else { self.block_bytes };
+            let len_bytes = (self.end_bytes - start).min(wanted_bytes);
             self.chunk
                 .resize(usize::try_from(len_bytes).unwrap_or_default(), 0);
-            self.volume.read_at(chunk_start, &mut self.chunk)?;
-            self.chunk_start = Some(chunk_start);
+            self.chunk_start_bytes = start;
+            if let Err(error) = self.volume.read_at(start, &mut self.chunk) {
+                self.chunk.clear();
+                return Err(error.into());
+            }
         }
-        let from = usize::try_from(start - chunk_start).unwrap_or(usize::MAX);
+        let from = usize::try_from(start - self.chunk_start_bytes).unwrap_or(usize::MAX);
         let len = usize::try_from(self.block_bytes).unwrap_or(usize::MAX);
         self.chunk
             .get(from..from.saturating_add(len))

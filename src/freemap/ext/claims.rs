@@ -78,20 +78,27 @@ impl Claims {
                     ));
                 }
             }
-            self.left.load(first, count, bitmap);
-            for (start, run) in &metadata {
-                self.left.free_units(*start, *run);
-            }
         } else {
             for (start, run) in &metadata {
                 map.use_units(start - first, *run);
             }
-            self.left.free_units(first, count);
+        }
+        let free = map.count_free(0, count);
+        let metadata_count: u64 = metadata.iter().map(|(_, run)| run).sum();
+        match bitmap {
+            Some(bitmap) if count - free > metadata_count => {
+                self.left.load(first, count, bitmap);
+                for (start, run) in &metadata {
+                    self.left.free_units(*start, *run);
+                }
+            }
+            // Nothing but metadata; said like this the books stay short.
+            _ => self.left.free_units(first, count),
         }
         for (start, run) in map.free_runs() {
             self.add_free(first + start, run);
         }
-        Ok(map.count_free(0, count))
+        Ok(free)
     }
 
     fn add_free(&mut self, cluster: u64, count: u64) {
