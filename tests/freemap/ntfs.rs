@@ -290,6 +290,9 @@ fn fill_mounted(volume: &Path, dir: &Path, cluster_bytes: u64, rng: &mut Rng) ->
             count: round * 100_000,
             streams: &mut streams,
         };
+        if rng.chance(12) && cluster_bytes <= 4096 && budget < 25 * MIB {
+            let _ = filler.shred(rng);
+        }
         for _ in 0..4 + rng.below(24) {
             // A full volume and what NTFS does not know are no failures: what counts is what is there in the end.
             let _ = filler.step(rng);
@@ -507,6 +510,45 @@ impl Filler<'_> {
         Ok(())
     }
 
+    /// Leaves free space in pieces of a cluster, for the MFT to grow into.
+    fn shred(&mut self, rng: &mut Rng) -> std::io::Result<()> {
+        let dir = self.root.clone();
+        let paths = [self.fresh(&dir, rng), self.fresh(&dir, rng)];
+        let files = [File::create(&paths[0])?, File::create(&paths[1])?];
+        let clusters = (self.budget / self.cluster_bytes / 2).min(4000);
+        // Holes first: what is appended comes in bigger pieces.
+        for file in &files {
+            file.set_len(clusters * self.cluster_bytes)?;
+        }
+        for index in 0..clusters {
+            let piece = rng.bytes(self.cluster_bytes as usize);
+            let full = files
+                .iter()
+                .any(|file| file.write_all_at(&piece, index * self.cluster_bytes).is_err());
+            if full {
+                break;
+            }
+        }
+        drop(files);
+        // The rest in one piece, so that the holes are needed.
+        let mut rest = File::create(self.fresh(&dir, rng))?;
+        let piece = rng.bytes(1 << 16);
+        while rest.write_all(&piece).is_ok() {}
+        fs::remove_file(&paths[0])?;
+        // Thousands of them, now and then: the run list of the MFT outgrows its record.
+        let most = if rng.chance(20) {
+            6000
+        } else {
+            200 + rng.below(700)
+        };
+        for _ in 0..most {
+            let path = self.fresh(&dir, rng);
+            let size = rng.below(300);
+            fs::write(path, rng.bytes(size as usize))?;
+        }
+        Ok(())
+    }
+
     /// Files that grow in turns, so that each is in many pieces.
     fn interleave(&mut self, dir: &Path, rng: &mut Rng) -> std::io::Result<()> {
         let mut files = Vec::new();
@@ -515,6 +557,11 @@ impl Filler<'_> {
         }
         let unit = self.cluster_bytes.max(*rng.pick(&[512, 4096]));
         let most = self.budget / 6 / unit / files.len() as u64;
+        if rng.chance(60) {
+            for file in &files {
+                file.set_len(most * unit)?;
+            }
+        }
         for _ in 0..most.min(*rng.pick(&[20, 100, 500])) {
             for file in &mut files {
                 let piece = self.content(unit, rng);
