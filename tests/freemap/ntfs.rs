@@ -661,9 +661,14 @@ fn consistent(volume: &Path) -> Result<(), String> {
     if boot[11..13] != 256u16.to_le_bytes() {
         run("ntfsfix", &["-n", name], &[0])?;
     }
-    // It fails on a full volume, after the checks.
+    // It fails on a full volume, after the checks; and where ntfs-3g, on a full volume, lost clusters that are marked.
     let out = run("ntfsresize", &["-i", "-f", "-P", name], &[0, 1])?;
-    if out.contains("Collecting resizing constraints") {
+    let only_lost = out.contains("Cluster accounting failed")
+        && out
+            .lines()
+            .filter(|line| line.contains("Cluster accounting failed"))
+            .all(|line| line.contains("extra cluster in $Bitmap"));
+    if out.contains("Collecting resizing constraints") || only_lost {
         Ok(())
     } else {
         Err(format!("ntfsresize: {out}"))
