@@ -1,10 +1,9 @@
 //! Every file against `$Bitmap`: each cluster that an attribute uses has to be marked, and used once.
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::contradiction;
-use super::record::{self, ATTRIBUTE_LIST, Attribute, Content, Entries, FILE_NAME, Mapped, Record};
+use super::record::{self, Attribute, Content, Entries, FILE_NAME, Mapped, Record};
 use super::runs::Runs;
 use super::stream::{self, Disk, Mft};
 use crate::freemap::{Refusal, UsedMap};
@@ -45,19 +44,15 @@ struct Stretch {
     packed_clusters: Option<u64>,
 }
 
-/// The attributes of a file that takes several records, as sums of hashes: by its list, and as they were found.
-#[derive(Default)]
-struct Family {
-    listed: u64,
-    found: u64,
-}
-
 struct Walk<'a> {
     disk: &'a Disk<'a>,
     used: &'a UsedMap,
     claimed: UsedMap,
     stretches: Vec<Stretch>,
-    families: BTreeMap<u64, Family>,
+    /// Hashes of what attribute lists name, with the file.
+    listed: Vec<(u64, u64)>,
+    /// Hashes of what is there, in files of several records.
+    found: Vec<(u64, u64)>,
     owners: Owners,
 }
 
@@ -68,7 +63,8 @@ pub(super) fn check(mft: &Mft, in_use: &UsedMap, used: &UsedMap) -> Result<Owner
         used,
         claimed: UsedMap::all_free(used.units()),
         stretches: Vec::new(),
-        families: BTreeMap::new(),
+        listed: Vec::new(),
+        found: Vec::new(),
         owners: Owners {
             files: 0,
             hibernation_files: Vec::new(),
@@ -126,7 +122,6 @@ impl Walk<'_> {
             self.owners.files += 1;
         }
         if let Some(list) = &list {
-            let mut listed = 0u64;
             for entry in Entries(list) {
                 let entry = entry?;
                 let hash = hash_of(&(
@@ -137,20 +132,17 @@ impl Walk<'_> {
                     entry.lowest_vcn,
                     entry.instance,
                 ));
-                listed = listed.wrapping_add(hash);
+                self.listed.push((file, hash));
             }
-            let family = self.families.entry(file).or_default();
-            family.listed = family.listed.wrapping_add(listed);
         }
         let in_family = list.is_some() || record.base.is_some();
-        let mut found = 0u64;
         for attribute in record.attributes() {
             let attribute = attribute?;
             let lowest_vcn = match &attribute.content {
                 Content::Resident(_) => 0,
                 Content::Mapped(mapped) => mapped.lowest_vcn,
             };
-            if in_family && attribute.kind != ATTRIBUTE_LIST {
+            if in_family {
                 let hash = hash_of(&(
                     record.base.unwrap_or(record.reference),
                     record.reference,
@@ -159,17 +151,13 @@ impl Walk<'_> {
                     lowest_vcn,
                     attribute.instance,
                 ));
-                found = found.wrapping_add(hash);
+                self.found.push((file, hash));
             }
             match &attribute.content {
                 Content::Resident(value) if attribute.kind == FILE_NAME => self.name(value, file)?,
                 Content::Resident(_) => {}
                 Content::Mapped(mapped) => self.mapped(&attribute, mapped, file)?,
             }
-        }
-        if in_family {
-            let family = self.families.entry(file).or_default();
-            family.found = family.found.wrapping_add(found);
         }
         Ok(())
     }
@@ -249,9 +237,18 @@ impl Walk<'_> {
 
     /// What can be judged only with every record seen.
     fn finish(&mut self) -> Result<(), (u64, &'static str)> {
-        for (file, family) in &self.families {
-            if family.listed != family.found {
-                return Err((*file, "its attribute list does not name what its records hold"));
+        // Something that no list names (ntfs-3g leaves such records on full volumes) still has its clusters; something
+        // that is named and not there may have had some.
+        self.listed.sort_unstable();
+        self.found.sort_unstable();
+        let mut found = self.found.iter().peekable();
+        for listed in &self.listed {
+            while found.next_if(|found| *found < listed).is_some() {}
+            if found.peek() != Some(&listed) {
+                return Err((
+                    listed.0,
+                    "its attribute list names an attribute that is not there",
+                ));
             }
         }
         self.stretches
