@@ -28,7 +28,7 @@ use self::requests::StageResult;
 use self::sim::SimDriver;
 use super::detect;
 use super::run::{Device, Ending, Engine, Phase, Row, Run, SCHEMA, Workload as Done};
-use super::series::{Context, Notice, Op, Sample, Series};
+use super::series::{Context, Moved, Notice, Op, Sample, Series};
 use super::verdict::{self, Cause, Verdict};
 use crate::drive::{Care, Drive, DriveError, OpenOptions};
 use crate::sys::{NodeFacts, UsbFacts};
@@ -354,15 +354,12 @@ impl Onset {
 
     /// After these samples.
     fn of(samples: &[Sample]) -> Self {
-        let mut onset = Self::default();
-        for sample in samples {
-            if sample.op == Op::Write {
-                onset.written_bytes += sample.cumulative_bytes.saturating_sub(onset.total_bytes);
-            }
-            onset.total_bytes = sample.cumulative_bytes;
-            onset.temp_c = sample.temp_c.or(onset.temp_c);
+        let moved = Moved::by(samples);
+        Self {
+            written_bytes: moved.written_bytes,
+            total_bytes: moved.total_bytes,
+            temp_c: samples.iter().rev().find_map(|s| s.temp_c),
         }
-        onset
     }
 
     fn becomes_that_of(self, verdict: &mut Verdict, onset_s: f64) {

@@ -368,6 +368,10 @@ fn figures_and_verdict_agree_where_both_name_a_quantity() {
         let verdict = &run.verdict;
         let mut pairs: Vec<(String, &str)> = [
             ("onset_s", "onset_time_s"),
+            ("written_bytes", "total_written_bytes"),
+            ("read_bytes", "total_read_bytes"),
+            ("consistency{write}", "write_consistency_p5_over_p50"),
+            ("consistency{read}", "read_consistency_p5_over_p50"),
             ("stall_s{median}", "stall_s"),
             ("stall_gap_s{median}", "stall_gap_s"),
             ("peak_w", "bus_power_max_w"),
@@ -385,6 +389,17 @@ fn figures_and_verdict_agree_where_both_name_a_quantity() {
             if let (Some(a), Some(b)) = (metric_value, figure_value) {
                 assert!((a - b).abs() <= 0.001, "{target}: {metric} {a}, {figure} {b}");
             }
+        }
+        // Every byte is counted once, and at its own operation, in seconds with both too.
+        let moved = Moved::by(&run.samples);
+        assert_eq!(verdict.metrics["written_bytes"], moved.written_bytes, "{target}");
+        assert_eq!(verdict.metrics["read_bytes"], moved.read_bytes(), "{target}");
+        assert_eq!(moved.total_bytes, run.phases.iter().map(|p| p.bytes).sum::<u64>());
+        if workload == Workload::Das {
+            assert_eq!(
+                (moved.written_bytes, moved.read_bytes()),
+                (127_200_000_000, 127_200_000_000)
+            );
         }
         let onset = run.figures.get("onset_written_bytes").map(|f| f.value as u64);
         assert_eq!(onset, verdict.onset_written_bytes, "{target}");
