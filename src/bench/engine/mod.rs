@@ -64,6 +64,8 @@ pub enum BenchError {
 
 /// Somebody who looks on, and may stop the run.
 pub trait Watch {
+    /// The run is about to begin; what is known of device and link.
+    fn begin(&mut self, _context: &Context) {}
     /// A stage begins.
     fn stage(&mut self, _name: &str) {}
     /// An interval is over; all samples so far.
@@ -411,6 +413,12 @@ pub fn run(
     }
     let plan = Arc::new(plan);
     let drive = Drive::from_transport(Box::new(sim.clone()), facts.clone(), open, Care::MayWake)?;
+    let known = Context {
+        capacity_bytes: Some(capacity_bytes),
+        link_mb_s: facts.usb.as_ref().and_then(ceiling_mb_s),
+        ..Context::default()
+    };
+    watch.begin(&known);
     let block_bytes = u64::from(facts.logical_block_bytes.unwrap_or(512));
     let mut driver = SimDriver::new(sim.clone(), drive, block_bytes, &plan, options, watch);
     driver.prepare();
@@ -421,12 +429,10 @@ pub fn run(
     let phases = phases(&plan, &driver.requests.results, &driver.recorder.samples);
     let notices = notices(&plan, &driver.requests.results);
     let context = Context {
-        capacity_bytes: Some(capacity_bytes),
-        link_mb_s: facts.usb.as_ref().and_then(ceiling_mb_s),
         temp_interval_s: told.interval_s,
         has_temp: Some(told.source.is_some()),
-        start_offset_bytes: 0,
         notices: notices.clone(),
+        ..known
     };
     let (rows, row_figures) = rows(&plan, &driver.requests.results);
     let series = Series {
