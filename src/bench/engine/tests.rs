@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use super::verdicts::one_of;
 use super::*;
+use crate::bench::run::Ending;
+use crate::bench::series::Moved;
+use crate::bench::verdict::{self, Cause};
 
 fn options(workload: Workload) -> Options {
     Options {
