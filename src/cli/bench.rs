@@ -67,6 +67,7 @@ pub(super) fn run(context: &Context, args: &BenchArgs) -> Result<Exit, Stop> {
         Ending::Aborted => Exit::Interrupted,
         Ending::Lost => Exit::Failure,
         Ending::TooHot => Exit::BadAnswer,
+        Ending::Complete if outcome.manifest.as_ref().is_some_and(|m| m.wrong_bytes > 0) => Exit::BadAnswer,
         Ending::Complete if args.fail_on.iter().any(|what| what.is_in(&outcome.run.verdict)) => {
             Exit::BadAnswer
         }

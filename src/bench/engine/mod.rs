@@ -7,6 +7,7 @@
 pub mod actor;
 pub mod feed;
 pub mod figures;
+pub mod manifest;
 mod notes;
 pub mod plan;
 pub mod random;
@@ -20,9 +21,9 @@ mod verdicts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::json;
 
+pub use manifest::Manifest;
 pub use plan::{Amount, Content, Options, WORKLOADS, Workload, plan};
 
 use self::notes::{notes, notices};
@@ -85,19 +86,6 @@ pub trait Watch {
 pub struct Unwatched;
 
 impl Watch for Unwatched {}
-
-/// Every file of a run: `drivethru-manifest/1`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Manifest {
-    /// `drivethru-manifest/1`.
-    pub schema: &'static str,
-    /// 1.
-    pub schema_version: u32,
-    /// Whether what was read back was compared.
-    pub verified: bool,
-    /// The folders with their files.
-    pub sets: Vec<sets::Set>,
-}
 
 /// A run and what belongs to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,6 +200,8 @@ pub fn run(
     }
     let mut notes = notes(&plan, &driver, &facts, &row_figures, has_meter);
     notes.extend(judged);
+    let manifest = driver.checked.manifest(&plan);
+    notes.extend(manifest.as_ref().map(Manifest::note));
     let run = Run {
         schema: SCHEMA.to_owned(),
         schema_version: 1,
@@ -234,12 +224,6 @@ pub fn run(
         notes,
         notices,
     };
-    let manifest = (!plan.sets.is_empty()).then(|| Manifest {
-        schema: "drivethru-manifest/1",
-        schema_version: 1,
-        verified: false,
-        sets: plan.sets.clone(),
-    });
     Ok(Outcome { run, manifest })
 }
 

@@ -35,12 +35,17 @@ pub(super) fn notes(
     has_meter: bool,
 ) -> Vec<String> {
     let mut notes = plan.notes.clone();
-    notes.push(
-        "simulated: no hardware was touched, and the bytes were neither made nor compared, only counted"
-            .to_owned(),
-    );
-    if !plan.sets.is_empty() {
-        notes.push("files lie one behind the other from the start of the medium, without a file system; the read-back is not verified".to_owned());
+    if plan.sets.is_empty() {
+        notes.push(
+            "simulated: no hardware was touched, and the bytes were neither made nor compared, only counted"
+                .to_owned(),
+        );
+    } else {
+        notes
+            .push("simulated: no hardware was touched, and the bytes were not made, only counted".to_owned());
+        notes.push(
+            "files lie one behind the other from the start of the medium, without a file system".to_owned(),
+        );
     }
     let deep = plan.stages.iter().any(|s| s.depth > 1);
     if deep && facts.driver.as_deref() == Some("usb-storage") {

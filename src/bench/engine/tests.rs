@@ -207,10 +207,45 @@ fn the_suite_has_a_manifest_and_copies_files_at_their_own_rate() {
     .unwrap();
     let manifest = outcome.manifest.unwrap();
     assert_eq!(manifest.sets.len(), 3);
-    assert!(!manifest.verified);
+    assert!(manifest.verified);
+    assert_eq!(
+        (manifest.compared_bytes, manifest.wrong_bytes),
+        (127_200_000_000, 0)
+    );
+    assert!(
+        outcome
+            .run
+            .notes
+            .iter()
+            .any(|n| n.starts_with("read-back: all of the 127.2 GB"))
+    );
     assert!(outcome.run.figures["das_write"].value < 110.0);
     let raw = ran(target, &short());
     assert!(raw.figures["seq_write"].value > 280.0);
+}
+
+#[test]
+fn what_a_drive_lost_is_found_when_it_is_read_back() {
+    let manifest = |target: &str| {
+        let options = options(Workload::Das);
+        let outcome = run(target, &options, &OpenOptions::default(), &mut Unwatched).unwrap();
+        (outcome.manifest.unwrap(), outcome.run)
+    };
+    for (fault, bytes) in [("lost-write", 1 << 20), ("torn-write", 1 << 19)] {
+        let target = format!(
+            "sim:corsair-voyager-gtx-256gb,fault={fault},fault_on=write,fault_after=5000,fault_count=1"
+        );
+        let (manifest, run) = manifest(&target);
+        assert_eq!(run.engine.errors, 0, "the drive said that all went well");
+        assert!(manifest.verified);
+        let wrong: Vec<(u32, u64)> = manifest.wrong.iter().map(|w| (w.pass, w.bytes)).collect();
+        assert_eq!(wrong, [(1, bytes)], "{fault}");
+        assert_eq!(manifest.wrong_bytes, bytes);
+        assert!(run.notes.iter().any(|n| n.starts_with("read_back_wrong: ")));
+    }
+    let (manifest, run) = manifest("sim:corsair-voyager-gtx-256gb,payload=drop");
+    assert!(!manifest.verified && manifest.wrong.is_empty());
+    assert!(run.notes.iter().any(|n| n.ends_with("the medium keeps nothing")));
 }
 
 #[test]

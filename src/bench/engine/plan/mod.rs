@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub use options::{Amount, Content, Options, WORKLOADS, Workload};
 
-use super::sets::{Set, das_sets};
+use super::sets::{File, Set, das_sets};
 use crate::bench::series::Op;
 
 /// Where requests of a stage go.
@@ -30,8 +30,17 @@ pub enum Pattern {
         /// How many of a hundred are reads.
         read_percent: u8,
     },
-    /// Files of these sizes, one behind the other.
-    Files(Arc<[u64]>),
+    /// These files, one behind the other.
+    Files(Arc<[Copied]>),
+}
+
+/// A file that is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Its size.
+    pub bytes: u64,
+    /// The name of its content, another one in each pass.
+    pub content: u64,
 }
 
 /// A row that a stage gives a value to.
@@ -121,6 +130,9 @@ pub struct Plan {
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
+
+/// How often each folder of the suite is written and read back.
+pub const PASSES: u32 = 3;
 
 /// Lays out a workload on a medium of `capacity_bytes`.
 ///
@@ -230,7 +242,7 @@ impl Stage {
         match &self.pattern {
             Pattern::Idle => 0,
             Pattern::Sequential { span_bytes } | Pattern::Random { span_bytes, .. } => *span_bytes,
-            Pattern::Files(sizes) => sizes.iter().map(|bytes| bytes.next_multiple_of(4 * KIB)).sum(),
+            Pattern::Files(files) => files.iter().map(|f| f.bytes.next_multiple_of(4 * KIB)).sum(),
         }
     }
 }
@@ -287,7 +299,6 @@ impl Plan {
     }
 
     fn das(&mut self, options: &Options) {
-        const PASSES: u32 = 3;
         const GAPS_S: [u64; 2] = [40, 27];
         self.sets = das_sets(options.seed);
         let mut gaps = GAPS_S
@@ -296,11 +307,15 @@ impl Plan {
             .map(Duration::from_secs);
         let last = self.sets.len();
         for (number, set) in self.sets.iter().enumerate() {
-            let sizes: Arc<[u64]> = set.files.iter().map(|f| f.bytes).collect();
             for pass in 1..=PASSES {
+                let copied = |f: &File| Copied {
+                    bytes: f.bytes,
+                    content: f.content(pass),
+                };
+                let files: Arc<[Copied]> = set.files.iter().map(copied).collect();
                 for op in [Op::Write, Op::Read] {
                     let name = format!("{}, pass {pass}, {}", set.name, op.word());
-                    let mut stage = Stage::moving(name, op, Pattern::Files(Arc::clone(&sizes)), 1, MIB);
+                    let mut stage = Stage::moving(name, op, Pattern::Files(Arc::clone(&files)), 1, MIB);
                     stage.flush = op == Op::Write;
                     stage.content = options.content;
                     self.stages.push(stage);

@@ -32,7 +32,7 @@ fn the_suite_moves_what_the_review_moved() {
         let sizes = plan.stages.iter().filter(|s| s.op == op);
         sizes
             .map(|s| match &s.pattern {
-                Pattern::Files(sizes) => sizes.iter().sum::<u64>(),
+                Pattern::Files(files) => files.iter().map(|f| f.bytes).sum::<u64>(),
                 _ => 0,
             })
             .sum()
