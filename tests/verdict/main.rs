@@ -430,6 +430,37 @@ fn judged(series: &Series) {
     }
 }
 
+/// A file of each kind that is read: our CSV, fio's bandwidth log, somebody's table, a series as JSON.
+fn recorded(kind: usize) -> Vec<u8> {
+    let mut series = draw(8).series;
+    series.samples.truncate(60);
+    let mut text = String::new();
+    match kind {
+        0 => return drivethru::report::bench::csv::write(&series.samples).into_bytes(),
+        1 => {
+            for s in &series.samples {
+                let read = u8::from(s.op == Op::Read);
+                let line = format!(
+                    "{:.0}, {:.0}, {}, 131072, 0\n",
+                    s.t_s * 1e3,
+                    s.mb_s * 976.5625,
+                    1 - read
+                );
+                text.push_str(&line);
+            }
+        }
+        2 => {
+            text.push_str("Time;Write Speed [MB/s];Drive Temperature (\u{b0}C)\n");
+            for s in &series.samples {
+                let line = format!("0:{:02},5;{:.1};{}\n", s.t_s, s.mb_s, s.temp_c.unwrap_or(40.0));
+                text.push_str(&line.replace('.', ","));
+            }
+        }
+        _ => return serde_json::to_vec(&series).expect("JSON"),
+    }
+    text.into_bytes()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -463,6 +494,32 @@ proptest! {
         let temperatures = import::temperatures(&text[..]);
         if let Ok(mut imported) = import::read(&text[..]) {
             if let Ok(temperatures) = temperatures {
+                let _ = import::attach(&mut imported, &temperatures);
+            }
+            judged(&imported.series);
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_few_bytes_changed_is_read_or_refused(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
+        pick in 0_usize..4,
+    ) {
+        let mut text = recorded(pick);
+        for (place, byte, how) in edits {
+            let at = place.index(text.len());
+            match how {
+                0 => text[at] = byte,
+                1 => text.insert(at, byte),
+                2 => drop(text.drain(at..(at + usize::from(byte)).min(text.len() - 1))),
+                _ => {
+                    let piece = text[at..(at + usize::from(byte)).min(text.len())].to_vec();
+                    text.splice(at..at, piece);
+                }
+            }
+        }
+        if let Ok(mut imported) = import::read(&text[..]) {
+            if let Ok(temperatures) = import::temperatures(&text[..]) {
                 let _ = import::attach(&mut imported, &temperatures);
             }
             judged(&imported.series);
