@@ -51,6 +51,9 @@ pub struct Sample {
     /// 99th percentile of the latency, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lat_p99_us: Option<f64>,
+    /// Bytes that the other operation than `op` moved in it; absent where it moved none, or nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_bytes: Option<u64>,
 }
 
 impl Sample {
@@ -66,7 +69,40 @@ impl Sample {
             power_w: None,
             iops: None,
             lat_p99_us: None,
+            other_bytes: None,
         }
+    }
+}
+
+/// What a series had moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes to the device.
+    pub written_bytes: u64,
+    /// Bytes in both directions.
+    pub total_bytes: u64,
+}
+
+impl Moved {
+    /// By the end of these samples, from the start of the run.
+    pub fn by(samples: &[Sample]) -> Self {
+        let mut moved = Self::default();
+        for sample in samples {
+            let all = sample.cumulative_bytes.saturating_sub(moved.total_bytes);
+            let other = sample.other_bytes.unwrap_or(0).min(all);
+            moved.written_bytes += match sample.op {
+                Op::Write => all - other,
+                Op::Read => other,
+                Op::Idle => 0,
+            };
+            moved.total_bytes = sample.cumulative_bytes;
+        }
+        moved
+    }
+
+    /// Bytes from the device.
+    pub fn read_bytes(self) -> u64 {
+        self.total_bytes.saturating_sub(self.written_bytes)
     }
 }
 

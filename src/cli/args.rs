@@ -337,8 +337,8 @@ pub enum TrimMethod {
     after_help = "Workloads: seq (128 KiB, 32 deep, 60 s), seq-consistency (the same over 90 % of the medium), das (photos, videos \
 and a disc, each written and read back three times), mix (random 4 KiB, 70 % reads), cdm3, cdm8 and cdm8-nvme (the rows of \
 CrystalDiskMark), compressibility (whether zeros are written faster).\n\n\
-Sizes have K, M, G, T (1024) or KB, MB, GB, TB (1000). Exit codes: 1 what --fail-on names was found, or the drive got too hot; \
-130 interrupted, and what was measured is printed."
+Sizes have K, M, G, T (1024) or KB, MB, GB, TB (1000). Exit codes: 1 what --fail-on names was found, the drive got too hot, or a file came back \
+changed; 130 interrupted, and what was measured is printed."
 )]
 pub struct BenchArgs {
     /// The device: sim:PROFILE[,option=value...]

@@ -351,6 +351,17 @@ impl Target {
         reply
     }
 
+    /// From now on what [`Target::command_unseen`] writes has a content that follows from this name and the place.
+    pub fn name_writes(&mut self, name: Option<u64>) {
+        self.bridge.medium_mut().name_writes(name);
+    }
+
+    /// How many bytes of `blocks` from `first` on are not what was written there under a name; `None` where the medium keeps
+    /// nothing. It costs no time, and is what comparing every byte that is read would come to.
+    pub fn unlike_bytes(&self, first: u64, blocks: u64, name: u64) -> Option<u64> {
+        self.bridge.unlike_bytes(first, blocks, name)
+    }
+
     /// What a meter in the cable has counted since power-on, in J; `None` where the profile has no model of the power.
     pub fn energy_joules(&self) -> Option<f64> {
         self.bridge.speed().energy_j()

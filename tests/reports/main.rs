@@ -190,10 +190,15 @@ fn a_series_comes_back_from_csv_as_it_was() {
     run.samples[4].power_w = Some(2.913_333_333_333_3);
     run.samples[5].iops = Some(1e-7);
     run.samples[6].lat_p99_us = Some(123.0);
+    run.samples[6].other_bytes = Some(4096);
     // The last number that the reader's arithmetic holds to the byte.
     run.samples[7].cumulative_bytes = 1 << 53;
     let text = csv::write(&run.samples);
-    assert!(text.starts_with("t_s,mb_s,cumulative_bytes,temp_c,op,smart_ms,power_w,iops,lat_p99_us\n"));
+    assert!(
+        text.starts_with(
+            "t_s,mb_s,cumulative_bytes,temp_c,op,smart_ms,power_w,iops,lat_p99_us,other_bytes\n"
+        )
+    );
     let imported = import::read(text.as_bytes()).expect("our own CSV");
     assert_eq!(imported.series.samples, run.samples);
     assert_eq!(imported.notes, [""; 0]);

@@ -35,6 +35,7 @@ pub fn samples(plateaus: &[Plateau]) -> Vec<Sample> {
                 power_w: None,
                 iops: None,
                 lat_p99_us: None,
+                other_bytes: None,
             });
         }
     }

@@ -13,9 +13,6 @@ use drivethru::bench::series::Op;
 use drivethru::drive::OpenOptions;
 use serde_json::Value;
 
-/// The detector's figures and verdicts count only once it is there.
-const DETECTOR: bool = true;
-
 fn collection() -> Option<PathBuf> {
     let given = std::env::var_os("DRIVETHRU_SCENARIOS").map(PathBuf::from);
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/scenarios");
@@ -89,13 +86,17 @@ const ATTO_ROW: Amount = Amount::Bytes(256 << 20);
 
 const HALF_A_MINUTE: Amount = Amount::For(Duration::from_secs(30));
 
-/// The runs of a scenario; none where its workload is not there yet.
-fn runs(id: &str, scenario: &Value) -> Vec<Ran> {
+/// Workloads of the collection that are not there yet, and what they wait for. A kind that is neither here nor in [`runs`] is
+/// a failure: a scenario that nobody runs cannot fail.
+const WAITING: &[(&str, &str)] = &[("bonnie", "workload bonnie")];
+
+/// The runs of a scenario; `None` where its workload is not known.
+fn runs(id: &str, scenario: &Value) -> Option<Vec<Ran>> {
     let with = |workload| Options {
         workload,
         ..Options::default()
     };
-    match scenario["workload"]["kind"].as_str().unwrap_or_default() {
+    Some(match scenario["workload"]["kind"].as_str().unwrap_or_default() {
         "das_suite" => {
             let mut all = vec![Ran::new("", run(id, &with(Workload::Das)))];
             if !scenario["drive"]["compress"].is_null() {
@@ -154,22 +155,19 @@ fn runs(id: &str, scenario: &Value) -> Vec<Ran> {
             ran.also.push(("other_rows_reported", reported as f64));
             vec![ran]
         }
-        _ => Vec::new(),
-    }
+        kind if WAITING.iter().any(|(waiting, _)| *waiting == kind) => Vec::new(),
+        _ => return None,
+    })
 }
 
 /// Why a figure is not there yet.
 fn waits_for(name: &str, scenario: &Value) -> Option<&'static str> {
-    let of_verdict = name.starts_with("onset_")
-        || name.starts_with("stall_")
-        || name.starts_with("rate_")
-        || name.ends_with("throttled");
-    if of_verdict && !DETECTOR {
-        return Some("detector");
+    let kind = &scenario["workload"]["kind"];
+    if let Some((_, what)) = WAITING.iter().find(|(waiting, _)| kind == waiting) {
+        return Some(what);
     }
     let nvme = scenario["drive"]["smart"] == "nvme-bridge";
     match name {
-        _ if scenario["workload"]["kind"] == "bonnie" => Some("workload bonnie"),
         "temp_start_c" | "temp_end_c" | "temp_rise_c" if nvme => Some("NVMe tunnel"),
         "task_time_ratio_stick_over_hdd" | "copy_rate_stick_over_hdd" => Some("workload trace"),
         "cdm_4k_floor" => Some("model of its random requests"),
@@ -188,8 +186,59 @@ fn holds(figure: &Value, value: f64) -> bool {
             let limit = |i: usize| figure["value"][i].as_f64().unwrap_or(f64::NAN);
             limit(0) <= value && value <= limit(1)
         }
-        _ => (value - wanted).abs() <= tolerance,
+        "approx" => (value - wanted).abs() <= tolerance,
+        kind => panic!("{kind:?} is no kind of figure that is known here"),
     }
+}
+
+/// What the scenario says of the verdict, what the run says, and whether they agree.
+fn verdicts(wanted: &Value, ran: &Ran) -> Vec<(String, String, String, bool)> {
+    /// The collection gives no tolerance for the depth of a fall; in percent of the rate before.
+    const DEPTH_TOLERANCE_PCT: f64 = 3.0;
+    /// Nor for where an event begins; as a part of the bytes.
+    const ONSET_TOLERANCE: f64 = 0.05;
+    let verdict = &ran.run.verdict;
+    let mut told = Vec::new();
+    let mut say = |what: &str, wanted: String, found: String, agree: bool| {
+        told.push((what.to_owned(), wanted, found, agree));
+    };
+    let cause = wanted["cause"].as_str().unwrap_or_default();
+    let found = verdict.cause.word();
+    say("verdict", cause.to_owned(), found.to_owned(), cause == found);
+    let throttled = wanted["throttled"].as_bool().unwrap_or_default();
+    let found = verdict.throttled;
+    say(
+        "throttled",
+        throttled.to_string(),
+        found.to_string(),
+        throttled == found,
+    );
+    for (op, depth) in wanted["drop_pct"].as_object().into_iter().flatten() {
+        let depth = depth.as_f64().unwrap_or(f64::NAN);
+        let found = verdict.metrics.get(&format!("drop_pct{{{op}}}"));
+        let found = found.and_then(Value::as_f64).unwrap_or(f64::NAN);
+        let agree = (found - depth).abs() <= DEPTH_TOLERANCE_PCT;
+        say(
+            &format!("drop {op}, %"),
+            depth.to_string(),
+            found.to_string(),
+            agree,
+        );
+    }
+    if let Some(kind) = wanted["event"].as_str() {
+        let kinds: Vec<&str> = verdict.events.iter().map(|e| e.kind.as_str()).collect();
+        say("event", kind.to_owned(), kinds.join(" "), kinds.contains(&kind));
+    }
+    for event in wanted["events"].as_array().into_iter().flatten() {
+        let cause = event["cause"].as_str().unwrap_or_default();
+        let bytes = event["onset_written_bytes"].as_f64().unwrap_or(f64::NAN);
+        let found = verdict.events.iter().find(|e| e.cause.word() == cause);
+        let at = found.and_then(|e| e.bytes).unwrap_or_default() as f64;
+        let agree = (at - bytes).abs() <= ONSET_TOLERANCE * bytes;
+        let gb = |bytes: f64| format!("{:.1} GB", bytes / 1e9);
+        say(&format!("event {cause}"), gb(bytes), gb(at), agree);
+    }
+    told
 }
 
 fn main() -> ExitCode {
@@ -206,7 +255,7 @@ fn main() -> ExitCode {
         .filter(|path| path.extension().is_some_and(|e| e == "json"))
         .collect();
     files.sort();
-    let (mut good, mut waiting, mut bad) = (0, 0, 0);
+    let (mut seen, mut not_run, mut good, mut waiting, mut bad) = (0, 0, 0, 0, 0);
     for path in files {
         let text = fs::read_to_string(&path).expect("a scenario");
         let scenario: Value = serde_json::from_str(&text).expect("JSON");
@@ -215,8 +264,20 @@ fn main() -> ExitCode {
             continue;
         }
         let start = Instant::now();
-        let ran = runs(id, &scenario);
-        println!("{id}  ({:.1} s)", start.elapsed().as_secs_f64());
+        let kind = &scenario["workload"]["kind"];
+        let Some(ran) = runs(id, &scenario) else {
+            bad += 1;
+            println!(
+                "{id}  {kind}: UNKNOWN workload; no run of it and no entry in the list of those that wait"
+            );
+            continue;
+        };
+        seen += 1;
+        if ran.is_empty() {
+            println!("{id}  {kind}: not run, no such workload here yet");
+        } else {
+            println!("{id}  {kind} ({:.1} s)", start.elapsed().as_secs_f64());
+        }
         for figure in scenario["expected"]["figures"].as_array().into_iter().flatten() {
             let name = figure["name"].as_str().expect("a name");
             if figure["kind"] == "info" {
@@ -268,27 +329,34 @@ fn main() -> ExitCode {
                 if told { "ok" } else { "MISSING" }
             );
         }
-        let wanted = scenario["expected"]["verdict"]["cause"]
-            .as_str()
-            .unwrap_or_default();
-        if let Some(first) = ran.first().filter(|_| DETECTOR) {
-            let cause = first.run.verdict.cause.word();
-            let right = cause == wanted;
-            if right {
+        let wanted = &scenario["expected"]["verdict"];
+        let Some(first) = ran.first() else {
+            not_run += 1;
+            waiting += 1;
+            println!(
+                "    {:<32} {:>20} waits for: the run",
+                "verdict",
+                wanted["cause"].as_str().unwrap_or_default()
+            );
+            continue;
+        };
+        for (what, wanted, found, agree) in verdicts(wanted, first) {
+            if agree {
                 good += 1;
             } else {
                 bad += 1;
             }
-            println!(
-                "    {:<32} {wanted:>20} {cause:<12} {}",
-                "verdict",
-                if right { "ok" } else { "WRONG" }
-            );
-        } else {
-            waiting += 1;
+            let told = if agree { "ok" } else { "WRONG" };
+            println!("    {what:<32} {wanted:>20} {found:<12} {told}");
         }
     }
-    println!("scenarios: {good} figures hold, {waiting} wait, {bad} do not hold");
+    if seen == 0 && only.is_none() {
+        bad += 1;
+        println!("no scenario in {}", dir.display());
+    }
+    println!(
+        "scenarios: {seen} known, {not_run} of them without a workload here; {good} figures hold, {waiting} wait, {bad} do not hold"
+    );
     if bad == 0 {
         ExitCode::SUCCESS
     } else {

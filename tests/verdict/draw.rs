@@ -103,6 +103,8 @@ pub struct Draw {
     pub series: Series,
     /// When it began, where that is to be found.
     pub onset_s: Option<f64>,
+    /// Until then nothing happens, whatever the cause; absent where the host disturbs from the start.
+    pub quiet_until_s: Option<f64>,
 }
 
 #[derive(Default)]
@@ -595,6 +597,12 @@ fn attempt_one(seed: u64, dice: &mut Dice) -> Option<Draw> {
         Cause::CapacityCliff => Some(truth.cliff.filter(|t| *t < end - 30.0)?),
         Cause::HostNoise | Cause::None => None,
     };
+    let quiet_until_s = [truth.thermal, truth.cache, truth.stall, truth.cliff]
+        .into_iter()
+        .flatten()
+        .chain(fate.link.first().map(|l| l.0))
+        .reduce(f64::min)
+        .or((cause == Cause::None).then_some(f64::INFINITY));
     // A full drive elsewhere would be another family.
     if cause != Cause::CapacityCliff {
         let written = series.samples.last().map_or(0.0, |s| s.cumulative_bytes as f64);
@@ -607,6 +615,7 @@ fn attempt_one(seed: u64, dice: &mut Dice) -> Option<Draw> {
             cause,
             series,
             onset_s,
+            quiet_until_s,
         });
     }
     Some(Draw {
@@ -614,5 +623,6 @@ fn attempt_one(seed: u64, dice: &mut Dice) -> Option<Draw> {
         cause,
         series,
         onset_s,
+        quiet_until_s,
     })
 }

@@ -4,6 +4,7 @@
 //! The traces are not part of the package. They are looked for in `$DRIVETHRU_TRACES`, then in `../shared/traces` beside
 //! the package. Without them the test says loudly that it was skipped.
 
+mod chance;
 mod draw;
 mod score;
 
@@ -61,15 +62,21 @@ fn labelled(dir: &Path) -> Vec<(Case, Series)> {
         let label = std::fs::read(csv.with_extension("json")).expect("a label");
         let label: serde_json::Value = serde_json::from_slice(&label).expect("a label");
         let scored = label["onset_scored"].as_bool().unwrap_or(false);
-        let case = Case {
-            name: csv.file_stem().expect("a name").to_string_lossy().into_owned(),
-            cause: cause(label["cause"].as_str().expect("a cause")),
-            onset_s: label["onset_s"].as_f64().filter(|_| scored),
-            ran: Vec::new(),
-        };
         let series = series_of(&csv);
-        let ran = series.samples.iter().map(|s| (s.t_s, s.op)).collect();
-        out.push((Case { ran, ..case }, series));
+        let name = csv.file_stem().expect("a name").to_string_lossy().into_owned();
+        let cause = cause(label["cause"].as_str().expect("a cause"));
+        let onset_s = label["onset_s"].as_f64();
+        let mut case = Case::new(name, cause, onset_s.filter(|_| scored), &series);
+        let listed = |name: &str| label[name].as_array().cloned().unwrap_or_default();
+        let events = listed("events").into_iter().filter_map(|e| e["t_s"].as_f64());
+        let also = listed("also").into_iter().filter_map(|e| e["onset_s"].as_f64());
+        let first = events.chain(also).chain(onset_s);
+        case.quiet_until_s = match cause {
+            Cause::None => Some(f64::INFINITY),
+            Cause::HostNoise => None,
+            _ => first.reduce(f64::min),
+        };
+        out.push((case, series));
     }
     assert!(!out.is_empty(), "no trace in {}", dir.display());
     out
@@ -89,12 +96,13 @@ fn labelled_traces() {
     assert!(score.brier() < 0.10, "Brier {}", score.brier());
     assert!(score.median_delay_s() <= 10.0, "delay {}", score.median_delay_s());
     assert_eq!(score.early(), 0);
+    assert_eq!(score.unfounded(), []);
     delays(&score);
 }
 
 /// Falls of a fifth and more are noticed soon.
 fn delays(score: &Score) {
-    let deep = score.deep();
+    let deep = score.delays_of(20.0..101.0);
     println!("falls of 20 % and more: delay by the clock, and while the operation ran");
     for (name, clock, ran) in &deep {
         println!("  {name:<6} {clock:>6.1} {ran:>6.1}");
@@ -104,10 +112,10 @@ fn delays(score: &Score) {
     println!("  median {middle:>6.1} {ran_middle:>6.1}\n  tenth  {worst:>6.1} {ran_worst:>6.1}");
     assert!(deep.len() >= 15, "{}", deep.len());
     assert!(middle <= 10.0, "{middle}");
-    // The goal of 20 s for the worst tenth is missed by two: short stalls, known by the fourth, and a rate that takes a
-    // minute to fall by the tenth that counts. An operation that waits for the other is not seen to be slow.
-    let late = deep.iter().filter(|d| d.2 > 12.0).count();
-    assert!(late <= 2 && worst <= 80.0, "{late} {worst}");
+    assert!(worst <= 20.0, "{worst}");
+    // One trace takes a minute to fall by the tenth that counts.
+    let late: Vec<_> = deep.iter().filter(|d| d.1 > 20.0).collect();
+    assert!(late.len() <= 1 && late.iter().all(|d| d.1 <= 60.0), "{late:?}");
 }
 
 /// Evidence is that of the event in the headline, with its figures.
@@ -246,18 +254,28 @@ fn series_drawn_at_random() {
     let mut score = Score::default();
     for seed in 0..count {
         let draw = draw(seed);
-        let case = Case {
-            name: format!("{seed} {}", draw.family),
-            cause: draw.cause,
-            onset_s: draw.onset_s,
-            ran: draw.series.samples.iter().map(|s| (s.t_s, s.op)).collect(),
-        };
+        let name = format!("{seed} {}", draw.family);
+        let mut case = Case::new(name, draw.cause, draw.onset_s, &draw.series);
+        case.quiet_until_s = draw.quiet_until_s;
         score.add(case, &analyze(&draw.series));
     }
     println!("{}", score.faults());
+    for (depth, most_middle, most_worst) in [(10.0..20.0, 20.0, f64::INFINITY), (20.0..101.0, 10.0, 20.0)] {
+        let delays = score.delays_of(depth.clone());
+        let (middle, worst) = middle_and_worst(delays.iter().map(|d| d.1).collect());
+        println!(
+            "falls of {depth:?} %: {} of them, delay {middle:.1} s, worst tenth {worst:.1} s",
+            delays.len()
+        );
+        assert!(
+            middle <= most_middle && worst <= most_worst,
+            "{depth:?}: {middle} {worst}"
+        );
+    }
+    assert_eq!(score.unfounded(), []);
     println!("{}", score.summary());
-    assert!(score.macro_f1() >= 0.93, "macro-F1 {}", score.macro_f1());
-    assert!(score.precision(Cause::Thermal) >= 0.85);
+    assert!(score.macro_f1() >= 0.96, "macro-F1 {}", score.macro_f1());
+    assert!(score.precision(Cause::Thermal) >= 0.93);
     assert!(score.onset_hits() >= 0.85);
 }
 
@@ -412,6 +430,37 @@ fn judged(series: &Series) {
     }
 }
 
+/// A file of each kind that is read: our CSV, fio's bandwidth log, somebody's table, a series as JSON.
+fn recorded(kind: usize) -> Vec<u8> {
+    let mut series = draw(8).series;
+    series.samples.truncate(60);
+    let mut text = String::new();
+    match kind {
+        0 => return drivethru::report::bench::csv::write(&series.samples).into_bytes(),
+        1 => {
+            for s in &series.samples {
+                let read = u8::from(s.op == Op::Read);
+                let line = format!(
+                    "{:.0}, {:.0}, {}, 131072, 0\n",
+                    s.t_s * 1e3,
+                    s.mb_s * 976.5625,
+                    1 - read
+                );
+                text.push_str(&line);
+            }
+        }
+        2 => {
+            text.push_str("Time;Write Speed [MB/s];Drive Temperature (\u{b0}C)\n");
+            for s in &series.samples {
+                let line = format!("0:{:02},5;{:.1};{}\n", s.t_s, s.mb_s, s.temp_c.unwrap_or(40.0));
+                text.push_str(&line.replace('.', ","));
+            }
+        }
+        _ => return serde_json::to_vec(&series).expect("JSON"),
+    }
+    text.into_bytes()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -452,6 +501,32 @@ proptest! {
     }
 
     #[test]
+    fn a_file_with_a_few_bytes_changed_is_read_or_refused(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 1..12),
+        pick in 0_usize..4,
+    ) {
+        let mut text = recorded(pick);
+        for (place, byte, how) in edits {
+            let at = place.index(text.len());
+            match how {
+                0 => text[at] = byte,
+                1 => text.insert(at, byte),
+                2 => drop(text.drain(at..(at + usize::from(byte)).min(text.len() - 1))),
+                _ => {
+                    let piece = text[at..(at + usize::from(byte)).min(text.len())].to_vec();
+                    text.splice(at..at, piece);
+                }
+            }
+        }
+        if let Ok(mut imported) = import::read(&text[..]) {
+            if let Ok(temperatures) = import::temperatures(&text[..]) {
+                let _ = import::attach(&mut imported, &temperatures);
+            }
+            judged(&imported.series);
+        }
+    }
+
+    #[test]
     fn tables_of_any_numbers_are_read(rows in proptest::collection::vec((any::<f64>(), any::<f64>(), any::<f64>()), 1..50)) {
         let mut text = String::from("t_s,mb_s,temp_c\n");
         for (t, rate, temp) in rows {
@@ -469,6 +544,10 @@ fn show() {
     for seed in std::env::var("DRIVETHRU_SHOW").unwrap_or_default().split(',') {
         let draw = draw(seed.parse().expect("a number"));
         println!("{seed} {} {:?} at {:?}", draw.family, draw.cause, draw.onset_s);
+        let mut online = Online::new(&draw.series.context);
+        for alarm in draw.series.samples.iter().filter_map(|s| online.push(s)) {
+            println!("    {alarm:?}");
+        }
         let verdict = analyze(&draw.series);
         println!(
             "{}",

@@ -1,8 +1,10 @@
 //! Scores a detector the way the traces' description says.
 
 use std::fmt;
+use std::ops::Range;
 
-use drivethru::bench::series::Op;
+use drivethru::bench::detect::Online;
+use drivethru::bench::series::{Op, Series};
 use drivethru::bench::verdict::{Cause, Verdict};
 
 const CAUSES: [Cause; 7] = [
@@ -23,6 +25,30 @@ pub struct Case {
     pub onset_s: Option<f64>,
     /// What ran in each second; the end of the second.
     pub ran: Vec<(f64, Op)>,
+    /// Until then nothing happened; absent where that is not known.
+    pub quiet_until_s: Option<f64>,
+    /// When somebody who sees the samples one by one says something.
+    pub alarms_s: Vec<f64>,
+}
+
+impl Case {
+    /// With what is in the series.
+    pub fn new(name: String, cause: Cause, onset_s: Option<f64>, series: &Series) -> Self {
+        let mut online = Online::new(&series.context);
+        Self {
+            name,
+            cause,
+            onset_s,
+            ran: series.samples.iter().map(|s| (s.t_s, s.op)).collect(),
+            quiet_until_s: None,
+            alarms_s: series
+                .samples
+                .iter()
+                .filter_map(|s| online.push(s))
+                .map(|a| a.t_s)
+                .collect(),
+        }
+    }
 }
 
 /// The median, and the value that a tenth lies over.
@@ -108,8 +134,9 @@ impl Score {
         delays.get(delays.len() * 9 / 10).copied().unwrap_or(f64::NAN)
     }
 
-    /// Delays of falls of a fifth and more: the trace, seconds on the clock, seconds in which the operation that fell ran.
-    pub fn deep(&self) -> Vec<(String, f64, f64)> {
+    /// Delays of falls whose depth in percent lies in a range: the trace, seconds on the clock, seconds in which the operation
+    /// that fell ran.
+    pub fn delays_of(&self, depth: Range<f64>) -> Vec<(String, f64, f64)> {
         self.rows
             .iter()
             .filter(|(c, v)| c.cause == v.cause)
@@ -123,20 +150,32 @@ impl Score {
                     .count() as f64;
                 event
                     .drop_pct
-                    .is_some_and(|d| d >= 20.0)
+                    .is_some_and(|d| depth.contains(&d))
                     .then(|| (c.name.clone(), detected - onset, detected - onset - away))
             })
             .collect()
     }
 
-    /// Falls that were noticed over two seconds before they happened.
+    /// Alarms while nothing had happened yet, with what they are of.
+    pub fn unfounded(&self) -> Vec<(String, f64)> {
+        self.rows
+            .iter()
+            .filter_map(|(c, _)| Some((c, c.quiet_until_s?)))
+            .flat_map(|(c, quiet)| c.alarms_s.iter().map(move |t| (c, quiet, *t)))
+            .filter(|(_, quiet, t)| t < quiet)
+            .map(|(c, _, t)| (c.name.clone(), t))
+            .collect()
+    }
+
+    /// Falls that were noticed over two seconds before they happened: an alarm that belongs to an earlier event counts, if that
+    /// was taken for the headline.
     pub fn early(&self) -> usize {
         self.delays().iter().filter(|d| **d < -2.0).count()
     }
 
     pub fn summary(&self) -> String {
         format!(
-            "verdict: {} series, macro-F1 {:.3}, thermal precision {:.3}, onset {:.3}, Brier {:.3}, delay {:.1} s (worst tenth {:.1} s), early {}",
+            "verdict: {} series, macro-F1 {:.3}, thermal precision {:.3}, onset {:.3}, Brier {:.3}, delay {:.1} s (worst tenth {:.1} s), early {}, unfounded {}",
             self.rows.len(),
             self.macro_f1(),
             self.precision(Cause::Thermal),
@@ -145,6 +184,7 @@ impl Score {
             self.median_delay_s(),
             self.worst_tenth_s(),
             self.early(),
+            self.unfounded().len(),
         )
     }
 

@@ -169,13 +169,15 @@ fn join(samples: Vec<&Sample>, interval_s: f64) -> Vec<Sample> {
             let length = (s.t_s - previous_t).clamp(0.0, 2.0 * interval_s);
             previous_t = s.t_s;
             covered += length;
-            let slot = match s.op {
-                Op::Write => 0,
-                Op::Read => 1,
-                Op::Idle => 2,
+            let all = s.mb_s * length;
+            let other = (s.other_bytes.unwrap_or(0) as f64 / 1e6).min(all);
+            let parts = match s.op {
+                Op::Write => [all - other, other, 0.0],
+                Op::Read => [other, all - other, 0.0],
+                Op::Idle => [0.0, 0.0, all],
             };
-            if let Some(m) = moved.get_mut(slot) {
-                *m += s.mb_s * length;
+            for (sum, part) in moved.iter_mut().zip(parts) {
+                *sum += part;
             }
         }
         let [written, read, other] = moved;
@@ -196,6 +198,7 @@ fn join(samples: Vec<&Sample>, interval_s: f64) -> Vec<Sample> {
             temp_c: group.iter().rev().find_map(|s| temperature(s)),
             op,
             smart_ms: group.iter().filter_map(|s| s.smart_ms).reduce(f64::max),
+            other_bytes: Some((written.min(read) * 1e6) as u64).filter(|bytes| *bytes > 0),
             power_w: (!powers.is_empty()).then(|| powers.iter().sum::<f64>() / powers.len() as f64),
             ..(*last).clone()
         });
@@ -273,6 +276,8 @@ fn rows(samples: &[Sample], interval_s: f64, temp_interval_s: f64) -> Vec<Row> {
             idle_s = IDLE_S;
         }
         bytes = bytes.saturating_add(moved);
+        let other = sample.other_bytes.unwrap_or(0).min(moved);
+        let own = moved - other;
         match sample.op {
             Op::Idle => {
                 let before = idle_s;
@@ -284,12 +289,15 @@ fn rows(samples: &[Sample], interval_s: f64, temp_interval_s: f64) -> Vec<Row> {
             }
             Op::Write => {
                 idle_s = 0.0;
-                written = written.saturating_add(moved);
-                since_idle = since_idle.saturating_add(moved);
+                written = written.saturating_add(own);
+                since_idle = since_idle.saturating_add(own);
+                read = read.saturating_add(other);
             }
             Op::Read => {
                 idle_s = 0.0;
-                read = read.saturating_add(moved);
+                read = read.saturating_add(own);
+                written = written.saturating_add(other);
+                since_idle = since_idle.saturating_add(other);
             }
         }
         if sample.op != Op::Idle {
@@ -380,6 +388,7 @@ mod tests {
             power_w: None,
             iops: None,
             lat_p99_us: None,
+            other_bytes: None,
         }
     }
 

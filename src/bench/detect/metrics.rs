@@ -70,10 +70,11 @@ fn levels(
             let drop = 100.0 * (1.0 - throttled / first.level());
             out.insert(format!("drop_pct{{{word}}}"), number(drop));
         }
+        // Of the whole run, but not of the partial seconds at both ends of a phase.
         let mut rates: Vec<f64> = clean
             .rows
             .iter()
-            .filter(|r| r.op == lane.op && !r.above_link)
+            .filter(|r| r.op == lane.op && !r.above_link && !r.edge)
             .map(|r| r.mb_s)
             .collect();
         let low = robust::quantile(&mut rates, 0.05);

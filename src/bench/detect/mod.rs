@@ -3,7 +3,7 @@
 //! ```text
 //! cleaning   rows in order, bytes, the age of temperatures, rows above the link
 //! features   dips, stops, levels (segment: PELT), falls
-//! naming     the gates, then weighing: thermal against cache
+//! naming     the gates (stalls: the fourth), then weighing: thermal against cache
 //! metrics    figures; text: the verdict in words; online: the same while it happens
 //! ```
 //!
@@ -17,6 +17,7 @@ mod naming;
 mod online;
 mod robust;
 mod segment;
+mod stalls;
 mod weighing;
 
 pub use online::{Alarm, AlarmKind, Online};
@@ -155,6 +156,7 @@ fn detected(clean: &Clean, headline: &Finding) -> Option<f64> {
         .filter_map(|row| {
             let mut sample = Sample::new(row.t_s, row.mb_s, row.op);
             sample.smart_ms = row.disturbed.then_some(1000.0);
+            sample.temp_c = row.temp_c;
             online.push(&sample)
         })
         .map(|alarm| alarm.t_s)

@@ -6,6 +6,7 @@ use crate::bench::verdict::{Alternative, Cause, Event, Evidence};
 use super::cleaning::{Clean, IDLE_S, Row};
 use super::features::{BACK, Dip, Fall, Lane};
 use super::robust;
+use super::stalls::regular_stalls;
 use super::weighing;
 
 /// Rates at which a link that has fallen back ends, in MB/s.
@@ -315,95 +316,6 @@ fn resets(scene: &Scene, stops: &[Dip], found: &mut Vec<Finding>) -> bool {
         found.push(f);
     }
     true
-}
-
-/// Gate 4: the longest run of neighbouring stalls at regular distance, if it is most of all dips.
-fn regular_stalls(dips: &[Dip]) -> Option<Vec<Dip>> {
-    let stalls: Vec<Dip> = dips
-        .iter()
-        .copied()
-        .filter(|d| (0.8..=12.0).contains(&d.lost_s))
-        .take(3_000)
-        .collect();
-    let needed = (0.6 * dips.len().min(3_000) as f64).ceil().max(4.0) as usize;
-    let longest = |stalls: &[Dip]| -> Option<Vec<Dip>> {
-        let mut best: Option<(usize, usize)> = None;
-        for from in 0..(stalls.len() + 1).saturating_sub(needed) {
-            if best.is_some_and(|(a, b)| b - a >= stalls.len() - from) {
-                break;
-            }
-            let mut gaps = Spread::default();
-            let mut lengths = Spread::default();
-            let mut previous: Option<&Dip> = None;
-            for (k, stall) in stalls.iter().enumerate().skip(from) {
-                if let Some(p) = previous {
-                    gaps.push(stall.active_s - p.active_s);
-                }
-                lengths.push(stall.lost_s);
-                previous = Some(stall);
-                let n = k + 1 - from;
-                if n >= needed
-                    && gaps.variation() < 0.35
-                    && lengths.variation() < 0.6
-                    && best.is_none_or(|(a, b)| n > b - a)
-                {
-                    best = Some((from, k + 1));
-                }
-            }
-        }
-        best.and_then(|(a, b)| stalls.get(a..b)).map(<[Dip]>::to_vec)
-    };
-    // Short dips among long stalls are noise: most of the lost time is in stalls of the typical length.
-    let mut lost: Vec<f64> = stalls.iter().map(|s| s.lost_s).collect();
-    lost.sort_by(f64::total_cmp);
-    let total: f64 = lost.iter().sum();
-    let mut sum = 0.0;
-    let typical = lost.iter().copied().find(|l| {
-        sum += l;
-        sum >= total / 2.0
-    })?;
-    let long: Vec<Dip> = stalls
-        .iter()
-        .copied()
-        .filter(|s| s.lost_s > 0.5 * typical)
-        .collect();
-    let mut run = longest(&long).or_else(|| longest(&stalls))?;
-    // A dip long before the others is not the first of them.
-    let gap = robust::median(run.windows(2).filter_map(|pair| match pair {
-        [a, b] => Some(b.active_s - a.active_s),
-        _ => None,
-    }))?;
-    while run.len() > 4 {
-        match run.as_slice() {
-            [a, b, ..] if b.active_s - a.active_s > 1.4 * gap => run.remove(0),
-            _ => break,
-        };
-    }
-    Some(run)
-}
-
-/// Mean and deviation of figures that come one by one.
-#[derive(Default)]
-struct Spread {
-    n: f64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Spread {
-    fn push(&mut self, v: f64) {
-        self.n += 1.0;
-        let delta = v - self.mean;
-        self.mean += delta / self.n;
-        self.squares += delta * (v - self.mean);
-    }
-
-    fn variation(&self) -> f64 {
-        if self.n < 2.0 || self.mean <= 0.0 {
-            return f64::INFINITY;
-        }
-        (self.squares / (self.n - 1.0)).sqrt() / self.mean
-    }
 }
 
 fn periodic(scene: &Scene, stalls: &[Dip], found: &mut Vec<Finding>) {

@@ -21,6 +21,8 @@ pub struct Request {
     pub len_bytes: u64,
     /// Requests of the workload that travel in it: neighbours of a deep sequential queue go as one.
     pub merged: u32,
+    /// The content that it writes, or must find, by its name; absent: nobody looks at it again.
+    pub content: Option<u64>,
 }
 
 /// What became of a temperature reading.

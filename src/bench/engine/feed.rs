@@ -51,6 +51,7 @@ impl Feed {
         if self.left == Some(0) {
             return None;
         }
+        let mut content = None;
         let (op, offset_bytes, len_bytes) = match &self.pattern {
             Pattern::Idle => return None,
             Pattern::Sequential { span_bytes } => {
@@ -87,12 +88,14 @@ impl Feed {
                     .saturating_mul(self.block);
                 (op, offset, self.block.min(self.left.unwrap_or(u64::MAX)))
             }
-            Pattern::Files(sizes) => {
-                while sizes.get(self.file.0) == Some(&0) {
+            Pattern::Files(files) => {
+                while files.get(self.file.0).is_some_and(|f| f.bytes == 0) {
                     self.file = (self.file.0 + 1, 0);
                 }
                 let (number, done) = self.file;
-                let size = *sizes.get(number)?;
+                let file = files.get(number)?;
+                let size = file.bytes;
+                content = Some(file.content);
                 let len = self.block.min(size.saturating_sub(done));
                 let offset = self.at + done;
                 if done + len >= size {
@@ -121,6 +124,7 @@ impl Feed {
             merged: u32::try_from(len_bytes.div_ceil(self.block))
                 .unwrap_or(u32::MAX)
                 .max(1),
+            content,
         })
     }
 }
@@ -130,7 +134,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::bench::engine::plan::{Options, Workload, plan};
+    use crate::bench::engine::plan::{Copied, Options, Workload, plan};
 
     fn stage(pattern: Pattern, block_bytes: u64, bytes: Option<u64>) -> Stage {
         let options = Options {
@@ -143,6 +147,16 @@ mod tests {
         stage.bytes = bytes;
         stage.time = None;
         stage
+    }
+
+    fn files(sizes: &[u64]) -> Arc<[Copied]> {
+        let numbered = sizes.iter().zip(7..);
+        numbered
+            .map(|(bytes, content)| Copied {
+                bytes: *bytes,
+                content,
+            })
+            .collect()
     }
 
     fn all(feed: &mut Feed, most: u32) -> Vec<(u64, u64)> {
@@ -166,7 +180,7 @@ mod tests {
 
     #[test]
     fn nothing_to_move_is_no_request() {
-        let sizes: Arc<[u64]> = Arc::new([0, 100]);
+        let sizes = files(&[0, 100]);
         for (pattern, requests) in [
             (Pattern::Sequential { span_bytes: 0 }, 0),
             (Pattern::Files(sizes), 1),
@@ -178,7 +192,7 @@ mod tests {
 
     #[test]
     fn files_lie_one_behind_the_other() {
-        let sizes: Arc<[u64]> = Arc::new([5000, 100, 8192]);
+        let sizes = files(&[5000, 100, 8192]);
         let stage = stage(Pattern::Files(sizes), 4096, None);
         assert_eq!(
             all(&mut Feed::new(&stage, 1, 0), 8),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::bench::run::{Figure, Phase, Row};
-use crate::bench::series::{Op, Sample};
+use crate::bench::series::{Moved, Op, Sample};
 use crate::bench::verdict::{Cause, Event, Verdict};
 
 /// What figures are computed from.
@@ -55,22 +55,10 @@ pub fn inside<'s>(samples: &'s [Sample], phase: &Phase) -> Vec<&'s Sample> {
 }
 
 impl Source<'_> {
-    fn bytes(&self, op: Op) -> u64 {
-        self.phases.iter().filter(|p| p.op == op).map(|p| p.bytes).sum()
-    }
-
     /// Bytes written before what begins at a time.
     fn written_until(&self, t_s: f64) -> u64 {
-        let mut before = 0;
-        let mut sum = 0;
-        for sample in self.samples.iter().take_while(|s| s.t_s <= t_s) {
-            let own = sample.cumulative_bytes.saturating_sub(before);
-            before = sample.cumulative_bytes;
-            if sample.op == Op::Write {
-                sum += own;
-            }
-        }
-        sum
+        let until = self.samples.partition_point(|s| s.t_s <= t_s);
+        Moved::by(self.samples.get(..until).unwrap_or(self.samples)).written_bytes
     }
 
     /// Rates of an operation in seconds that lie in its phases as a whole.
@@ -135,9 +123,12 @@ impl Figures {
     }
 
     fn totals(&mut self, s: &Source<'_>) {
-        for (op, name) in [(Op::Write, "total_written_bytes"), (Op::Read, "total_read_bytes")] {
-            let bytes = s.bytes(op);
-            self.put_bytes(name, Some(bytes).filter(|b| *b > 0));
+        for (metric, name) in [
+            ("written_bytes", "total_written_bytes"),
+            ("read_bytes", "total_read_bytes"),
+        ] {
+            let bytes = s.verdict.metrics.get(metric).and_then(|v| v.as_u64());
+            self.put_bytes(name, bytes.filter(|b| *b > 0));
         }
         let powers: Vec<f64> = s.samples.iter().filter_map(|s| s.power_w).collect();
         self.put("bus_power_max_w", powers.iter().copied().reduce(f64::max), "W");
@@ -221,13 +212,9 @@ impl Figures {
             // Less than a whole second has no more to tell.
             let Some(middle) = median(&rates) else { continue };
             ops.push(op);
-            let p5 = percentile(&rates, 0.05);
             self.put(&format!("{}_median", op.word()), Some(middle), "MB/s");
-            self.put(
-                &format!("{}_consistency_p5_over_p50", op.word()),
-                p5.map(|p| p / middle),
-                "",
-            );
+            let consistency = s.metric(&format!("consistency{{{}}}", op.word()));
+            self.put(&format!("{}_consistency_p5_over_p50", op.word()), consistency, "");
             if let (Op::Write, Some((first, second))) = (op, s.halves(op)) {
                 self.put("write_second_half_over_first", Some(second / first), "");
             }

@@ -63,6 +63,7 @@ impl Recorder {
     pub fn close(&mut self, end: Duration, energy_j: Option<f64>) {
         let length = end.saturating_sub(self.start);
         if length < SHORTEST {
+            self.add_to_last(end);
             return;
         }
         let seconds = length.as_secs_f64();
@@ -71,6 +72,11 @@ impl Recorder {
             (0, op) => op.unwrap_or(Op::Idle),
             _ if written >= read => Op::Write,
             _ => Op::Read,
+        };
+        let other = match op {
+            Op::Write => read,
+            Op::Read => written,
+            Op::Idle => 0,
         };
         let requests = std::mem::take(&mut self.requests);
         let power_w = energy_j
@@ -86,9 +92,36 @@ impl Recorder {
             power_w,
             iops: (requests > 0).then(|| rounded(requests as f64 / seconds, 2)),
             lat_p99_us: p99(&mut self.latencies_us, requests),
+            other_bytes: Some(other).filter(|bytes| *bytes > 0),
         });
         self.latencies_us.clear();
         self.energy_j = energy_j;
+        self.start = end;
+    }
+
+    /// A last interval that says nothing by itself makes the one before longer, if it moved something: no byte is lost.
+    fn add_to_last(&mut self, end: Duration) {
+        let before = self
+            .samples
+            .len()
+            .checked_sub(2)
+            .and_then(|i| self.samples.get(i));
+        let start_s = before.map_or(0.0, |s| s.t_s);
+        let bytes_before = before.map_or(0, |s| s.cumulative_bytes);
+        let [read, written] = std::mem::take(&mut self.bytes);
+        let Some(last) = self.samples.last_mut().filter(|_| read + written > 0) else {
+            return;
+        };
+        let other = match last.op {
+            Op::Write => read,
+            Op::Read => written,
+            Op::Idle => 0,
+        };
+        last.t_s = rounded(end.as_secs_f64(), 6);
+        last.cumulative_bytes = self.cumulative;
+        let seconds = (last.t_s - start_s).max(SHORTEST.as_secs_f64());
+        last.mb_s = rounded((self.cumulative - bytes_before) as f64 / seconds / 1e6, 4);
+        last.other_bytes = last.other_bytes.or(Some(0)).map(|o| o + other).filter(|o| *o > 0);
         self.start = end;
     }
 }
@@ -144,6 +177,8 @@ mod tests {
                 (3.75, 0.0, 45_000_000, Op::Idle),
             ]
         );
+        let other: Vec<Option<u64>> = s.iter().map(|s| s.other_bytes).collect();
+        assert_eq!(other, [Some(10_000_000), None, None, None]);
         let first = s.first().unwrap();
         assert_eq!(
             (first.temp_c, first.smart_ms, first.power_w),

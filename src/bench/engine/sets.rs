@@ -11,9 +11,30 @@ pub struct File {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// Hash of its content; absent where the content was never made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
+    /// What its content is made from, with the number of the pass and the place on the medium; in hexadecimal digits, because
+    /// not every reader of JSON holds 64 bits.
+    #[serde(with = "hex")]
+    pub seed: u64,
+}
+
+impl File {
+    /// The name of its content in a pass: no two are alike.
+    pub fn content(&self, pass: u32) -> u64 {
+        Xoshiro::new(self.seed ^ u64::from(pass).rotate_left(32)).next_u64()
+    }
+}
+
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&format!("{seed:016x}"))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(from)?;
+        u64::from_str_radix(&text, 16).map_err(D::Error::custom)
+    }
 }
 
 /// A folder that is copied as a whole.
@@ -63,7 +84,7 @@ fn shuffle<T>(rng: &mut Xoshiro, items: &mut [T]) {
     }
 }
 
-fn set(name: &str, folders: usize, files: Vec<(&str, u64)>) -> Set {
+fn set(rng: &mut Xoshiro, name: &str, folders: usize, files: Vec<(&str, u64)>) -> Set {
     let count = files.len();
     Set {
         name: name.to_owned(),
@@ -73,7 +94,7 @@ fn set(name: &str, folders: usize, files: Vec<(&str, u64)>) -> Set {
             .map(|(i, (ending, bytes))| File {
                 path: format!("{name}/dir{:02}/file{i:04}.{ending}", i * folders / count.max(1)),
                 bytes,
-                hash: None,
+                seed: rng.next_u64(),
             })
             .collect(),
     }
@@ -108,9 +129,9 @@ pub fn das_sets(seed: u64) -> Vec<Set> {
     disc.extend(streams.into_iter().map(|b| ("m2ts", b)));
     shuffle(&mut rng, &mut disc);
     vec![
-        set("photos", 61, photos),
-        set("videos", 6, videos),
-        set("bluray", 5, disc),
+        set(&mut rng, "photos", 61, photos),
+        set(&mut rng, "videos", 6, videos),
+        set(&mut rng, "bluray", 5, disc),
     ]
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::Watch;
 use super::actor::{Action, Actor, Event, Request, Taken};
+use super::manifest::Checked;
 use super::plan::Plan;
 use super::recorder::{INTERVAL, Recorder};
 use super::requests::Requests;
@@ -113,6 +114,8 @@ pub struct SimDriver<'a> {
     pub sampler: Sampler,
     /// The samples.
     pub recorder: Recorder,
+    /// What the comparison of files that were read back came to.
+    pub checked: Checked,
 }
 
 impl<'a> SimDriver<'a> {
@@ -143,6 +146,7 @@ impl<'a> SimDriver<'a> {
             requests: Requests::new(Arc::clone(plan), options.seed, options.deadline),
             sampler: Sampler::new(options.temp_interval, options.max_temp_c),
             recorder: Recorder::default(),
+            checked: Checked::default(),
         }
     }
 
@@ -334,13 +338,19 @@ impl<'a> SimDriver<'a> {
         let write = request.op == Op::Write;
         let cdb = read_write(write, first, blocks);
         let out_len = if write { blocks * self.block_bytes } else { 0 };
-        let reply = self.sim.with(|sim| {
-            sim.target_mut().command_unseen(
-                cdb.as_bytes(),
-                usize::try_from(out_len).unwrap_or_default(),
-                self.deadline,
-            )
+        let out_len = usize::try_from(out_len).unwrap_or_default();
+        let (reply, unlike) = self.sim.with(|sim| {
+            let target = sim.target_mut();
+            target.name_writes(request.content);
+            let reply = target.command_unseen(cdb.as_bytes(), out_len, self.deadline);
+            let name = request.content.filter(|_| !write);
+            (reply, name.map(|name| target.unlike_bytes(first, blocks, name)))
         });
+        if let (Some(unlike), Some(content), Reply::Answered { status: 0, .. }) =
+            (unlike, request.content, &reply)
+        {
+            self.checked.add(content, request.len_bytes, unlike);
+        }
         match reply {
             Reply::Answered { status, .. } => Outcome::Completed(request, since, status == 0),
             Reply::TimedOut { .. } => Outcome::Silent,

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use super::verdicts::one_of;
 use super::*;
+use crate::bench::run::Ending;
+use crate::bench::series::Moved;
+use crate::bench::verdict::{self, Cause};
 
 fn options(workload: Workload) -> Options {
     Options {
@@ -203,10 +207,45 @@ fn the_suite_has_a_manifest_and_copies_files_at_their_own_rate() {
     .unwrap();
     let manifest = outcome.manifest.unwrap();
     assert_eq!(manifest.sets.len(), 3);
-    assert!(!manifest.verified);
+    assert!(manifest.verified);
+    assert_eq!(
+        (manifest.compared_bytes, manifest.wrong_bytes),
+        (127_200_000_000, 0)
+    );
+    assert!(
+        outcome
+            .run
+            .notes
+            .iter()
+            .any(|n| n.starts_with("read-back: all of the 127.2 GB"))
+    );
     assert!(outcome.run.figures["das_write"].value < 110.0);
     let raw = ran(target, &short());
     assert!(raw.figures["seq_write"].value > 280.0);
+}
+
+#[test]
+fn what_a_drive_lost_is_found_when_it_is_read_back() {
+    let manifest = |target: &str| {
+        let options = options(Workload::Das);
+        let outcome = run(target, &options, &OpenOptions::default(), &mut Unwatched).unwrap();
+        (outcome.manifest.unwrap(), outcome.run)
+    };
+    for (fault, bytes) in [("lost-write", 1 << 20), ("torn-write", 1 << 19)] {
+        let target = format!(
+            "sim:corsair-voyager-gtx-256gb,fault={fault},fault_on=write,fault_after=5000,fault_count=1"
+        );
+        let (manifest, run) = manifest(&target);
+        assert_eq!(run.engine.errors, 0, "the drive said that all went well");
+        assert!(manifest.verified);
+        let wrong: Vec<(u32, u64)> = manifest.wrong.iter().map(|w| (w.pass, w.bytes)).collect();
+        assert_eq!(wrong, [(1, bytes)], "{fault}");
+        assert_eq!(manifest.wrong_bytes, bytes);
+        assert!(run.notes.iter().any(|n| n.starts_with("read_back_wrong: ")));
+    }
+    let (manifest, run) = manifest("sim:corsair-voyager-gtx-256gb,payload=drop");
+    assert!(!manifest.verified && manifest.wrong.is_empty());
+    assert!(run.notes.iter().any(|n| n.ends_with("the medium keeps nothing")));
 }
 
 #[test]
@@ -368,6 +407,10 @@ fn figures_and_verdict_agree_where_both_name_a_quantity() {
         let verdict = &run.verdict;
         let mut pairs: Vec<(String, &str)> = [
             ("onset_s", "onset_time_s"),
+            ("written_bytes", "total_written_bytes"),
+            ("read_bytes", "total_read_bytes"),
+            ("consistency{write}", "write_consistency_p5_over_p50"),
+            ("consistency{read}", "read_consistency_p5_over_p50"),
             ("stall_s{median}", "stall_s"),
             ("stall_gap_s{median}", "stall_gap_s"),
             ("peak_w", "bus_power_max_w"),
@@ -385,6 +428,17 @@ fn figures_and_verdict_agree_where_both_name_a_quantity() {
             if let (Some(a), Some(b)) = (metric_value, figure_value) {
                 assert!((a - b).abs() <= 0.001, "{target}: {metric} {a}, {figure} {b}");
             }
+        }
+        // Every byte is counted once, and at its own operation, in seconds with both too.
+        let moved = Moved::by(&run.samples);
+        assert_eq!(verdict.metrics["written_bytes"], moved.written_bytes, "{target}");
+        assert_eq!(verdict.metrics["read_bytes"], moved.read_bytes(), "{target}");
+        assert_eq!(moved.total_bytes, run.phases.iter().map(|p| p.bytes).sum::<u64>());
+        if workload == Workload::Das {
+            assert_eq!(
+                (moved.written_bytes, moved.read_bytes()),
+                (127_200_000_000, 127_200_000_000)
+            );
         }
         let onset = run.figures.get("onset_written_bytes").map(|f| f.value as u64);
         assert_eq!(onset, verdict.onset_written_bytes, "{target}");

@@ -18,6 +18,7 @@ pub(super) enum Column {
     PowerW,
     Iops,
     LatencyUs(f64),
+    OtherBytes,
 }
 
 /// A scale of temperature.
@@ -160,6 +161,7 @@ pub(super) fn recognise(header: &str) -> Option<Column> {
     match name {
         "smart_ms" => return Some(Column::SmartMs),
         "temp_age_s" => return None,
+        "other_bytes" => return Some(Column::OtherBytes),
         "iops" => return Some(Column::Iops),
         "power_w" | "power" | "watts" | "w" => return Some(Column::PowerW),
         "op" | "operation" | "direction" | "dir" | "rw" | "mode" | "type" | "phase" => {
@@ -377,6 +379,7 @@ mod tests {
             ("power_w", Column::PowerW),
             ("iops", Column::Iops),
             ("lat_p99_us", Column::LatencyUs(1.0)),
+            ("other_bytes", Column::OtherBytes),
         ] {
             assert_eq!(recognise(name), Some(column), "{name}");
         }

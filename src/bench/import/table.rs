@@ -118,6 +118,7 @@ struct Cells {
     power_w: Option<f64>,
     iops: Option<f64>,
     lat_p99_us: Option<f64>,
+    other_bytes: Option<f64>,
 }
 
 fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportError> {
@@ -155,6 +156,7 @@ fn parse(header: &Header, line: u64, row: &[String]) -> Result<Cells, ImportErro
             Column::SmartMs => out.smart_ms = number()?,
             Column::PowerW => out.power_w = number()?,
             Column::Iops => out.iops = number()?,
+            Column::OtherBytes => out.other_bytes = number()?,
             Column::LatencyUs(unit) => out.lat_p99_us = number()?.map(|l| l * unit),
         }
     }
@@ -340,6 +342,10 @@ pub(super) fn read<R: BufRead>(first: &str, mut lines: Lines<R>) -> Result<Impor
             power_w: cells.power_w,
             iops: cells.iops,
             lat_p99_us: cells.lat_p99_us,
+            other_bytes: cells
+                .other_bytes
+                .filter(|v| *v >= 1.0)
+                .map(|v| v.min(1.8e19) as u64),
         });
     }
     remarks.joined = samples.width() > 1;

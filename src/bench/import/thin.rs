@@ -88,16 +88,25 @@ fn join(group: &[Sample], begin: Option<f64>) -> Option<Sample> {
         previous = Some(row.t_s);
         seconds += length;
         moved += row.mb_s * length;
-        if let Some((_, most)) = by_op.iter_mut().find(|(op, _)| *op == row.op) {
-            *most += row.mb_s * length;
+        let other = row.other_bytes.unwrap_or(0) as f64 / 1e6;
+        for (op, most) in &mut by_op {
+            *most += match (*op == row.op, *op) {
+                (true, _) => (row.mb_s * length - other).max(0.0),
+                (false, Op::Idle) => 0.0,
+                (false, _) if row.op == Op::Idle => 0.0,
+                (false, _) => other,
+            };
         }
     }
     let (op, most) = by_op.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let others = by_op.iter().filter(|(o, _)| *o != op && *o != Op::Idle);
+    let other_bytes = (others.map(|(_, mb)| mb).sum::<f64>() * 1e6) as u64;
     Some(Sample {
         mb_s: if seconds > 0.0 { moved / seconds } else { last.mb_s },
         op: if most > 0.0 { op } else { last.op },
         temp_c: group.iter().rev().find_map(|r| r.temp_c),
         smart_ms: group.iter().filter_map(|r| r.smart_ms).reduce(f64::max),
+        other_bytes: Some(other_bytes).filter(|bytes| *bytes > 0),
         cumulative_bytes: group.iter().map(|r| r.cumulative_bytes).max().unwrap_or(0),
         ..last.clone()
     })

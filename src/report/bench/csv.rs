@@ -4,10 +4,17 @@
 use crate::bench::series::Sample;
 
 const FIXED: [&str; 5] = ["t_s", "mb_s", "cumulative_bytes", "temp_c", "op"];
-const OPTIONAL: [&str; 4] = ["smart_ms", "power_w", "iops", "lat_p99_us"];
+const OPTIONAL: [&str; 5] = ["smart_ms", "power_w", "iops", "lat_p99_us", "other_bytes"];
 
-fn optional(sample: &Sample) -> [Option<f64>; 4] {
-    [sample.smart_ms, sample.power_w, sample.iops, sample.lat_p99_us]
+fn optional(sample: &Sample) -> [Option<String>; 5] {
+    let number = |value: Option<f64>| value.map(|v| v.to_string());
+    [
+        number(sample.smart_ms),
+        number(sample.power_w),
+        number(sample.iops),
+        number(sample.lat_p99_us),
+        sample.other_bytes.map(|v| v.to_string()),
+    ]
 }
 
 /// The series; an optional column is there if one sample has it.
@@ -33,7 +40,7 @@ pub fn write(samples: &[Sample]) -> String {
         ));
         for i in &used {
             out.push(',');
-            out.push_str(&cell(optional(sample)[*i]));
+            out.push_str(optional(sample)[*i].as_deref().unwrap_or_default());
         }
         out.push('\n');
     }

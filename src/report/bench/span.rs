@@ -67,6 +67,7 @@ mod tests {
             power_w: None,
             iops: None,
             lat_p99_us: None,
+            other_bytes: None,
         }
     }
 

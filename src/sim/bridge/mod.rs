@@ -261,6 +261,14 @@ impl Bridge {
         self.medium_mut().show_nothing(yes);
     }
 
+    /// How many bytes of these blocks do not read as what was made up under a name; `None` where nothing is kept.
+    pub fn unlike_bytes(&self, first: u64, blocks: u64, name: u64) -> Option<u64> {
+        let per_block = self.sectors_per_block;
+        let (first, count) = (first.saturating_mul(per_block), blocks.saturating_mul(per_block));
+        let sectors = self.medium().unlike(first, count, name)?;
+        Some(sectors.saturating_mul(self.medium().sector_bytes()))
+    }
+
     /// The speed model of what is behind it.
     pub fn speed(&self) -> &Speed {
         match &self.inner {

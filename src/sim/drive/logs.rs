@@ -1,6 +1,6 @@
 //! Log directories and general purpose logging (ACS-2, "General Purpose Logging").
 
-use super::{AtaDrive, errors};
+use super::{AtaDrive, Outcome, Taskfile, abort, done, errors};
 use crate::sim::buf::{put, put8, put16, put32, put64, seal};
 
 /// Pages of each host vendor log.
@@ -209,5 +209,65 @@ impl AtaDrive {
             _ => {}
         }
         sector
+    }
+
+    /// READ LOG (DMA) EXT and SMART READ LOG.
+    pub(super) fn log_read(&mut self, tf: &Taskfile, gpl: bool, log: u8, first: u16, count: u16) -> Outcome {
+        if log != 0xe0 {
+            self.wake();
+        }
+        match self.read_log(gpl, log, first, count) {
+            Some(data) => done(tf, data),
+            None => abort(tf),
+        }
+    }
+
+    /// WRITE LOG (DMA) EXT and SMART WRITE LOG.
+    pub(super) fn log_write(
+        &mut self,
+        tf: &Taskfile,
+        gpl: bool,
+        log: u8,
+        first: u16,
+        data_out: &[u8],
+    ) -> Outcome {
+        let Some(data) = data_out
+            .get(..512 * usize::from(tf.count))
+            .filter(|d| !d.is_empty())
+        else {
+            return abort(tf);
+        };
+        if (0x80..=0x9f).contains(&log) {
+            if u32::from(first) + u32::from(tf.count) > u32::from(HOST_PAGES) {
+                return abort(tf);
+            }
+            self.wake();
+            for (page, sector) in (first..).zip(data.chunks_exact(512)) {
+                self.host_logs.insert((log, page), sector.to_vec());
+            }
+            return done(tf, Vec::new());
+        }
+        if log == 0x09 && !gpl && tf.count == 1 {
+            self.wake();
+            return if self.write_selective_log(data) {
+                done(tf, Vec::new())
+            } else {
+                abort(tf)
+            };
+        }
+        if log != 0xe0 || self.profile.sct & 1 == 0 || tf.count != 1 {
+            return abort(tf);
+        }
+        match self.sct_command(data_out) {
+            Ok(value) => {
+                let mut outcome = done(tf, Vec::new());
+                if let Some(value) = value {
+                    outcome.registers.count = value & 0xff;
+                    outcome.registers.lba = outcome.registers.lba & !0xff | u64::from(value >> 8);
+                }
+                outcome
+            }
+            Err(()) => abort(tf),
+        }
     }
 }

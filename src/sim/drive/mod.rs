@@ -18,7 +18,6 @@ use self::capacity::Limit;
 use self::errors::ErrorLog;
 use self::power::{Mode, Power};
 use self::sct::Sct;
-use self::selftest::Offline;
 use self::smart::Smart;
 use super::heat::{Heat, HeatSetup};
 use super::media::Media;
@@ -568,117 +567,6 @@ impl AtaDrive {
             _ => return abort(tf),
         }
         done(tf, Vec::new())
-    }
-
-    fn log_read(&mut self, tf: &Taskfile, gpl: bool, log: u8, first: u16, count: u16) -> Outcome {
-        if log != 0xe0 {
-            self.wake();
-        }
-        match self.read_log(gpl, log, first, count) {
-            Some(data) => done(tf, data),
-            None => abort(tf),
-        }
-    }
-
-    fn log_write(&mut self, tf: &Taskfile, gpl: bool, log: u8, first: u16, data_out: &[u8]) -> Outcome {
-        let Some(data) = data_out
-            .get(..512 * usize::from(tf.count))
-            .filter(|d| !d.is_empty())
-        else {
-            return abort(tf);
-        };
-        if (0x80..=0x9f).contains(&log) {
-            if u32::from(first) + u32::from(tf.count) > u32::from(logs::HOST_PAGES) {
-                return abort(tf);
-            }
-            self.wake();
-            for (page, sector) in (first..).zip(data.chunks_exact(512)) {
-                self.host_logs.insert((log, page), sector.to_vec());
-            }
-            return done(tf, Vec::new());
-        }
-        if log == 0x09 && !gpl && tf.count == 1 {
-            self.wake();
-            return if self.write_selective_log(data) {
-                done(tf, Vec::new())
-            } else {
-                abort(tf)
-            };
-        }
-        if log != 0xe0 || self.profile.sct & 1 == 0 || tf.count != 1 {
-            return abort(tf);
-        }
-        match self.sct_command(data_out) {
-            Ok(value) => {
-                let mut outcome = done(tf, Vec::new());
-                if let Some(value) = value {
-                    outcome.registers.count = value & 0xff;
-                    outcome.registers.lba = outcome.registers.lba & !0xff | u64::from(value >> 8);
-                }
-                outcome
-            }
-            Err(()) => abort(tf),
-        }
-    }
-
-    fn smart_command(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
-        let subcommand = tf.features & 0xff;
-        let signed = tf.lba >> 8 & 0xffff == 0xc24f;
-        if !signed || !(self.smart.enabled || subcommand == 0xd8) {
-            return abort(tf);
-        }
-        let low = tf.lba as u8;
-        match subcommand {
-            0xd0 | 0xd1 => {
-                self.wake();
-                let data = if subcommand == 0xd0 {
-                    self.smart_data()
-                } else {
-                    self.smart_thresholds()
-                };
-                done(tf, data)
-            }
-            0xd5 => self.log_read(tf, false, low, 0, tf.count & 0xff),
-            0xd6 => {
-                let narrow = Taskfile {
-                    count: tf.count & 0xff,
-                    ..*tf
-                };
-                self.log_write(&narrow, false, low, 0, data_out)
-            }
-            0xd4 => {
-                self.wake();
-                match self.execute_offline(low) {
-                    Offline::Done => done(tf, Vec::new()),
-                    Offline::Failed => fail(tf, ABRT, tf.lba & !0xff_ff00 | 0x2c_f400),
-                    Offline::Unknown => abort(tf),
-                }
-            }
-            0xd8 | 0xd9 => {
-                if subcommand == 0xd9 {
-                    self.abort_self_test();
-                }
-                self.smart.enabled = subcommand == 0xd8;
-                done(tf, Vec::new())
-            }
-            0xda => {
-                let mut outcome = done(tf, Vec::new());
-                if self.health == Health::Failing {
-                    outcome.registers.lba = tf.lba & !0xff_ff00 | 0x2c_f400;
-                }
-                outcome
-            }
-            0xdb => match tf.count & 0xff {
-                0xf8 | 0x00 => {
-                    self.smart.auto_offline = tf.count & 0xff == 0xf8;
-                    done(tf, Vec::new())
-                }
-                _ => abort(tf),
-            },
-            // Autosave on or off, save now: there is nothing to lose.
-            0xd2 | 0xd3 => done(tf, Vec::new()),
-            _ => abort(tf),
-        }
     }
 }
 

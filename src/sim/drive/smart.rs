@@ -1,7 +1,7 @@
 //! SMART: attributes, thresholds, self-tests and the switches (ACS-2, "SMART").
 
-use super::AtaDrive;
-use super::selftest::{Selective, SelfTest, SelfTestResult};
+use super::selftest::{Offline, Selective, SelfTest, SelfTestResult};
+use super::{ABRT, AtaDrive, Outcome, Taskfile, abort, done, fail};
 use crate::sim::buf::{put, put8, put16, put48, seal};
 use crate::sim::profiles::{AttributeProfile, NormalizedSource, Number, Packing, RawSource};
 use crate::sim::spec::Health;
@@ -162,6 +162,67 @@ impl AtaDrive {
             Packing::Plain => byte(now, 0),
             Packing::LowHigh => word(now, 0) | byte(low, 2) | byte(high, 3),
             Packing::Words => word(now, 0) | word(high, 2) | word(low, 4),
+        }
+    }
+
+    /// The subcommands of SMART.
+    pub(super) fn smart_command(&mut self, tf: &Taskfile, data_out: &[u8]) -> Outcome {
+        let subcommand = tf.features & 0xff;
+        let signed = tf.lba >> 8 & 0xffff == 0xc24f;
+        if !signed || !(self.smart.enabled || subcommand == 0xd8) {
+            return abort(tf);
+        }
+        let low = tf.lba as u8;
+        match subcommand {
+            0xd0 | 0xd1 => {
+                self.wake();
+                let data = if subcommand == 0xd0 {
+                    self.smart_data()
+                } else {
+                    self.smart_thresholds()
+                };
+                done(tf, data)
+            }
+            0xd5 => self.log_read(tf, false, low, 0, tf.count & 0xff),
+            0xd6 => {
+                let narrow = Taskfile {
+                    count: tf.count & 0xff,
+                    ..*tf
+                };
+                self.log_write(&narrow, false, low, 0, data_out)
+            }
+            0xd4 => {
+                self.wake();
+                match self.execute_offline(low) {
+                    Offline::Done => done(tf, Vec::new()),
+                    Offline::Failed => fail(tf, ABRT, tf.lba & !0xff_ff00 | 0x2c_f400),
+                    Offline::Unknown => abort(tf),
+                }
+            }
+            0xd8 | 0xd9 => {
+                if subcommand == 0xd9 {
+                    self.abort_self_test();
+                }
+                self.smart.enabled = subcommand == 0xd8;
+                done(tf, Vec::new())
+            }
+            0xda => {
+                let mut outcome = done(tf, Vec::new());
+                if self.health == Health::Failing {
+                    outcome.registers.lba = tf.lba & !0xff_ff00 | 0x2c_f400;
+                }
+                outcome
+            }
+            0xdb => match tf.count & 0xff {
+                0xf8 | 0x00 => {
+                    self.smart.auto_offline = tf.count & 0xff == 0xf8;
+                    done(tf, Vec::new())
+                }
+                _ => abort(tf),
+            },
+            // Autosave on or off, save now: there is nothing to lose.
+            0xd2 | 0xd3 => done(tf, Vec::new()),
+            _ => abort(tf),
         }
     }
 }

@@ -79,6 +79,7 @@ pub struct Media {
     show_nothing: bool,
     seed: u64,
     made_up: u64,
+    named: Option<u64>,
 }
 
 impl Media {
@@ -103,6 +104,7 @@ impl Media {
             show_nothing: false,
             seed: setup.seed,
             made_up: 0,
+            named: None,
         }
     }
 
@@ -165,6 +167,38 @@ impl Media {
     /// From now on reads bring no bytes.
     pub fn show_nothing(&mut self, yes: bool) {
         self.show_nothing = yes;
+    }
+
+    /// From now on the content that is made up follows from this name, the seed and the place: [`Media::unlike`] knows it
+    /// again. Without a name, each write has its own content.
+    pub fn name_writes(&mut self, name: Option<u64>) {
+        self.named = name;
+        if let Store::Virtual(written) = &mut self.store {
+            written.name(name);
+        }
+    }
+
+    /// How many of these sectors do not read as what was made up under a name; `None` where nothing is kept, or what is kept
+    /// cannot be read.
+    pub fn unlike(&self, first: u64, count: u64, name: u64) -> Option<u64> {
+        match &self.store {
+            Store::Nothing => None,
+            Store::Virtual(written) => Some(written.unlike(first, first.saturating_add(count), name)),
+            Store::Memory(_) | Store::File(_) => {
+                let sector_len = usize::try_from(self.sector_bytes).unwrap_or(512);
+                let mut expected = vec![0; sector_len];
+                let mut found = vec![0; sector_len];
+                let mut unlike = 0;
+                for lba in first..first.saturating_add(count) {
+                    let start = lba.saturating_mul(self.sector_bytes);
+                    found.fill(0);
+                    self.store.read(start, self.sector_bytes, &mut found).ok()?;
+                    store::made_up(self.seed, lba, name, &mut expected);
+                    unlike += u64::from(found != expected);
+                }
+                Some(unlike)
+            }
+        }
     }
 
     /// Reads whole sectors.
@@ -230,7 +264,7 @@ impl Media {
             let now = (count - done).min(PIECE);
             let mut piece = vec![0; now as usize * sector_len];
             for (lba, sector) in (first + done..).zip(piece.chunks_exact_mut(sector_len)) {
-                store::made_up(self.seed, lba, self.made_up, sector);
+                store::made_up(self.seed, lba, self.named.unwrap_or(self.made_up), sector);
             }
             let start = (first + done).saturating_mul(self.sector_bytes);
             self.store.write(start, self.sector_bytes, &piece)?;
@@ -409,6 +443,31 @@ mod tests {
         media.write(10, &[0; 2048]).unwrap();
         assert_ne!(media.read(10, 4).unwrap(), first[..2048], "not what was trimmed");
         assert_eq!(media.read(1 << 20, 1).unwrap(), vec![0; 512], "never written");
+    }
+
+    #[test]
+    fn named_writes_are_known_again() {
+        for store in [Store::memory(), Store::Virtual(Written::new(9))] {
+            let mut media = Media::new(setup(store, Trimmed::Zeros));
+            media.hold_nothing(true);
+            media.name_writes(Some(77));
+            media.write(10, &[0; 8 * 512]).unwrap();
+            media.name_writes(Some(78));
+            media.write(14, &[0; 2 * 512]).unwrap();
+            assert_eq!(media.unlike(10, 8, 77), Some(2));
+            assert_eq!(media.unlike(14, 2, 78), Some(0));
+            assert_eq!(media.unlike(8, 4, 77), Some(2), "never written");
+            media.set_write_fault(Some(WriteFault::Torn));
+            media.name_writes(Some(79));
+            media.write(10, &[0; 4 * 512]).unwrap();
+            assert_eq!(media.unlike(10, 4, 79), Some(2));
+            media.trim(10, 1).unwrap();
+            assert_eq!(media.unlike(10, 4, 79), Some(3));
+        }
+        let mut media = Media::new(setup(Store::Nothing, Trimmed::Zeros));
+        media.name_writes(Some(1));
+        media.write(0, &[0; 512]).unwrap();
+        assert_eq!(media.unlike(0, 1, 1), None);
     }
 
     #[test]

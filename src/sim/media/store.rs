@@ -201,6 +201,8 @@ fn pieces(start: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
 pub struct Written {
     seed: u64,
     pass: u64,
+    /// What the writer calls what it writes, in place of a number of ours.
+    named: Option<u64>,
     extents: BTreeMap<u64, (u64, u64)>,
 }
 
@@ -210,6 +212,7 @@ impl Written {
         Self {
             seed,
             pass: 1,
+            named: None,
             extents: BTreeMap::new(),
         }
     }
@@ -241,23 +244,42 @@ impl Written {
         if end <= first {
             return;
         }
-        if self.carve(first, end) {
+        if self.carve(first, end) && self.named.is_none() {
             self.pass += 1;
         }
+        let now = self.named.unwrap_or(self.pass);
         let (mut from, mut to) = (first, end);
         if let Some((start, (stop, pass))) = self.extents.range(..first).next_back()
             && *stop == first
-            && *pass == self.pass
+            && *pass == now
         {
             from = *start;
         }
         if let Some((stop, pass)) = self.extents.get(&end)
-            && *pass == self.pass
+            && *pass == now
         {
             to = *stop;
             self.extents.remove(&end);
         }
-        self.extents.insert(from, (to, self.pass));
+        self.extents.insert(from, (to, now));
+    }
+
+    /// From now on what is written has this name; without one it has the number of its pass.
+    pub fn name(&mut self, name: Option<u64>) {
+        self.named = name;
+    }
+
+    /// How many sectors of `first..end` do not hold what was written under a name.
+    pub fn unlike(&self, first: u64, end: u64, name: u64) -> u64 {
+        let alike: u64 = self
+            .extents
+            .range(..end)
+            .rev()
+            .take_while(|(_, (stop, _))| *stop > first)
+            .filter(|(_, (_, pass))| *pass == name)
+            .map(|(start, (stop, _))| (*stop).min(end) - (*start).max(first))
+            .sum();
+        end.saturating_sub(first).saturating_sub(alike)
     }
 
     fn discard(&mut self, first: u64, end: u64) {

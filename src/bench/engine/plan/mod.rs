@@ -1,207 +1,17 @@
 //! From a workload's name and options to the stages of a run. Pure: nothing here touches a device.
 
+mod options;
+
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::sets::{Set, das_sets};
+pub use options::{Amount, Content, Options, WORKLOADS, Workload};
+
+use super::sets::{File, Set, das_sets};
 use crate::bench::series::Op;
-
-/// What is in the buffers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Content {
-    /// Incompressible, no two blocks alike.
-    #[default]
-    Random,
-    /// Incompressible, the same buffers again.
-    RandomOnce,
-    /// All zero.
-    Zero,
-    /// So many percent of each block are zeros.
-    Mix(u8),
-    /// So many percent of the blocks repeat an earlier one.
-    Dedupe(u8),
-}
-
-impl Content {
-    /// The share of the bytes that compresses to nothing.
-    pub fn compressible(self) -> f64 {
-        match self {
-            Self::Random | Self::RandomOnce | Self::Dedupe(_) => 0.0,
-            Self::Zero => 1.0,
-            Self::Mix(percent) => f64::from(percent) / 100.0,
-        }
-    }
-}
-
-impl fmt::Display for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.write_str("random"),
-            Self::RandomOnce => f.write_str("random-once"),
-            Self::Zero => f.write_str("zero"),
-            Self::Mix(percent) => write!(f, "mix:{percent}"),
-            Self::Dedupe(percent) => write!(f, "dedupe:{percent}"),
-        }
-    }
-}
-
-impl FromStr for Content {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let percent = |digits: &str| {
-            digits
-                .parse::<u8>()
-                .ok()
-                .filter(|p| *p <= 100)
-                .ok_or_else(|| format!("{text:?}: a percentage from 0 to 100 is missing"))
-        };
-        match text.split_once(':') {
-            None if text == "random" => Ok(Self::Random),
-            None if text == "random-once" => Ok(Self::RandomOnce),
-            None if text == "zero" => Ok(Self::Zero),
-            Some(("mix", digits)) => percent(digits).map(Self::Mix),
-            Some(("dedupe", digits)) => percent(digits).map(Self::Dedupe),
-            _ => Err(format!(
-                "no content {text:?}; there are: random, random-once, zero, mix:P, dedupe:P"
-            )),
-        }
-    }
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Workload {
-    /// Large requests one behind the other.
-    #[default]
-    Seq,
-    /// The same, over 90 % of the medium.
-    SeqConsistency,
-    /// Three folders, written and read back three times.
-    Das,
-    /// Random 4 KiB, 70 % reads, at five depths.
-    Mix,
-    /// CrystalDiskMark 3.
-    Cdm3,
-    /// CrystalDiskMark 8, default profile.
-    Cdm8,
-    /// CrystalDiskMark 8, NVMe profile.
-    Cdm8Nvme,
-    /// Whether the controller compresses.
-    Compressibility,
-}
-
-/// Workloads by name.
-pub const WORKLOADS: &[(&str, Workload, &str)] = &[
-    ("seq", Workload::Seq, "128 KiB, 32 deep, 60 s"),
-    (
-        "seq-consistency",
-        Workload::SeqConsistency,
-        "the same over 90 % of the medium",
-    ),
-    (
-        "das",
-        Workload::Das,
-        "photos, videos and a disc, each written and read back three times",
-    ),
-    (
-        "mix",
-        Workload::Mix,
-        "random 4 KiB, 70 % reads, 1 to 60 deep, 60 s each",
-    ),
-    ("cdm3", Workload::Cdm3, "the rows of CrystalDiskMark 3"),
-    ("cdm8", Workload::Cdm8, "the rows of CrystalDiskMark 8"),
-    (
-        "cdm8-nvme",
-        Workload::Cdm8Nvme,
-        "the same, as its NVMe profile has them",
-    ),
-    (
-        "compressibility",
-        Workload::Compressibility,
-        "whether zeros are written faster than random bytes",
-    ),
-];
-
-impl Workload {
-    /// Its name.
-    pub fn word(self) -> &'static str {
-        WORKLOADS
-            .iter()
-            .find(|(_, workload, _)| *workload == self)
-            .map_or("seq", |(name, ..)| name)
-    }
-}
-
-impl FromStr for Workload {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        WORKLOADS
-            .iter()
-            .find(|(name, ..)| *name == text)
-            .map(|(_, workload, _)| *workload)
-            .ok_or_else(|| {
-                let names: Vec<&str> = WORKLOADS.iter().map(|(name, ..)| *name).collect();
-                format!("no workload {text:?}; there are: {}", names.join(", "))
-            })
-    }
-}
-
-/// How much of a sequential workload.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Amount {
-    /// So many bytes.
-    Bytes(u64),
-    /// So long.
-    For(Duration),
-    /// So many percent of the medium.
-    FillPercent(f64),
-}
-
-/// What was chosen.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// The workload.
-    pub workload: Workload,
-    /// How much of it; the workload's own when absent.
-    pub amount: Option<Amount>,
-    /// What sequential workloads do; write when absent.
-    pub op: Option<Op>,
-    /// What is in the buffers.
-    pub content: Content,
-    /// Starts every list of random numbers.
-    pub seed: u64,
-    /// Distance of temperature readings; chosen by their cost when absent.
-    pub temp_interval: Option<Duration>,
-    /// The run stops at this temperature, in °C.
-    pub max_temp_c: Option<f64>,
-    /// Leave out the gaps between sets.
-    pub no_gap: bool,
-    /// Without a completion for so long, a stage is given up.
-    pub deadline: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            workload: Workload::Seq,
-            amount: None,
-            op: None,
-            content: Content::Random,
-            seed: 1,
-            temp_interval: None,
-            max_temp_c: None,
-            no_gap: false,
-            deadline: Duration::from_secs(60),
-        }
-    }
-}
 
 /// Where requests of a stage go.
 #[derive(Debug, Clone, PartialEq)]
@@ -220,8 +30,17 @@ pub enum Pattern {
         /// How many of a hundred are reads.
         read_percent: u8,
     },
-    /// Files of these sizes, one behind the other.
-    Files(Arc<[u64]>),
+    /// These files, one behind the other.
+    Files(Arc<[Copied]>),
+}
+
+/// A file that is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// Its size.
+    pub bytes: u64,
+    /// The name of its content, another one in each pass.
+    pub content: u64,
 }
 
 /// A row that a stage gives a value to.
@@ -311,6 +130,9 @@ pub struct Plan {
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
+
+/// How often each folder of the suite is written and read back.
+pub const PASSES: u32 = 3;
 
 /// Lays out a workload on a medium of `capacity_bytes`.
 ///
@@ -420,7 +242,7 @@ impl Stage {
         match &self.pattern {
             Pattern::Idle => 0,
             Pattern::Sequential { span_bytes } | Pattern::Random { span_bytes, .. } => *span_bytes,
-            Pattern::Files(sizes) => sizes.iter().map(|bytes| bytes.next_multiple_of(4 * KIB)).sum(),
+            Pattern::Files(files) => files.iter().map(|f| f.bytes.next_multiple_of(4 * KIB)).sum(),
         }
     }
 }
@@ -477,7 +299,6 @@ impl Plan {
     }
 
     fn das(&mut self, options: &Options) {
-        const PASSES: u32 = 3;
         const GAPS_S: [u64; 2] = [40, 27];
         self.sets = das_sets(options.seed);
         let mut gaps = GAPS_S
@@ -486,11 +307,15 @@ impl Plan {
             .map(Duration::from_secs);
         let last = self.sets.len();
         for (number, set) in self.sets.iter().enumerate() {
-            let sizes: Arc<[u64]> = set.files.iter().map(|f| f.bytes).collect();
             for pass in 1..=PASSES {
+                let copied = |f: &File| Copied {
+                    bytes: f.bytes,
+                    content: f.content(pass),
+                };
+                let files: Arc<[Copied]> = set.files.iter().map(copied).collect();
                 for op in [Op::Write, Op::Read] {
                     let name = format!("{}, pass {pass}, {}", set.name, op.word());
-                    let mut stage = Stage::moving(name, op, Pattern::Files(Arc::clone(&sizes)), 1, MIB);
+                    let mut stage = Stage::moving(name, op, Pattern::Files(Arc::clone(&files)), 1, MIB);
                     stage.flush = op == Op::Write;
                     stage.content = options.content;
                     self.stages.push(stage);
@@ -643,138 +468,4 @@ impl Plan {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn planned(workload: Workload) -> Plan {
-        let options = Options {
-            workload,
-            ..Options::default()
-        };
-        plan(&options, 120_000_000_000).unwrap()
-    }
-
-    #[test]
-    fn names_lead_to_workloads_and_contents_and_back() {
-        for (name, workload, _) in WORKLOADS {
-            assert_eq!(name.parse::<Workload>().as_ref(), Ok(workload));
-            assert_eq!(workload.word(), *name);
-        }
-        assert!("atto".parse::<Workload>().unwrap_err().contains("cdm3"));
-        for word in ["random", "random-once", "zero", "mix:50", "dedupe:7"] {
-            assert_eq!(word.parse::<Content>().unwrap().to_string(), word);
-        }
-        for word in ["mix", "mix:101", "mix:x", "ones", "zero:1"] {
-            assert!(word.parse::<Content>().is_err(), "{word}");
-        }
-    }
-
-    #[test]
-    fn the_suite_moves_what_the_review_moved() {
-        let plan = planned(Workload::Das);
-        let moved = |op| -> u64 {
-            let sizes = plan.stages.iter().filter(|s| s.op == op);
-            sizes
-                .map(|s| match &s.pattern {
-                    Pattern::Files(sizes) => sizes.iter().sum::<u64>(),
-                    _ => 0,
-                })
-                .sum()
-        };
-        assert_eq!(moved(Op::Write), 127_200_000_000);
-        assert_eq!(moved(Op::Read), 127_200_000_000);
-        let gaps: Vec<Duration> = plan
-            .stages
-            .iter()
-            .filter(|s| s.op == Op::Idle)
-            .filter_map(|s| s.time)
-            .collect();
-        assert_eq!(gaps, [Duration::from_secs(40), Duration::from_secs(27)]);
-        assert_eq!(plan.stages.len(), 20);
-        let options = Options {
-            workload: Workload::Das,
-            no_gap: true,
-            ..Options::default()
-        };
-        let no_gap = super::plan(&options, 120_000_000_000).unwrap();
-        assert_eq!(no_gap.stages.len(), 18);
-        assert!(
-            super::plan(&options, 8_000_000_000)
-                .unwrap_err()
-                .contains("needs 16 GB")
-        );
-    }
-
-    #[test]
-    fn sequential_amounts_are_whole_blocks_of_the_medium() {
-        let mut options = Options {
-            workload: Workload::SeqConsistency,
-            ..Options::default()
-        };
-        let stage = |options: &Options| plan(options, 1_000_000_000_000).map(|p| p.stages);
-        let bytes = stage(&options).unwrap().first().and_then(|s| s.bytes).unwrap();
-        assert!(bytes.is_multiple_of(131_072) && bytes.abs_diff(900_000_000_000) < 131_072);
-        options.workload = Workload::Seq;
-        assert_eq!(
-            stage(&options).unwrap().first().and_then(|s| s.time),
-            Some(Duration::from_secs(60))
-        );
-        for amount in [
-            Amount::FillPercent(0.0),
-            Amount::FillPercent(101.0),
-            Amount::FillPercent(f64::NAN),
-            Amount::Bytes(0),
-        ] {
-            options.amount = Some(amount);
-            assert!(stage(&options).is_err(), "{amount:?}");
-        }
-        options.workload = Workload::Mix;
-        options.amount = Some(Amount::Bytes(1));
-        assert!(stage(&options).unwrap_err().contains("its own length"));
-    }
-
-    #[test]
-    fn a_medium_smaller_than_a_block_has_no_plan() {
-        let options = Options::default();
-        assert!(plan(&options, 131_072).is_ok());
-        for capacity_bytes in [0, 255 * 512] {
-            assert!(
-                plan(&options, capacity_bytes)
-                    .unwrap_err()
-                    .contains("at least 131072")
-            );
-        }
-    }
-
-    #[test]
-    fn rows_have_their_runs() {
-        let cdm3 = planned(Workload::Cdm3);
-        assert_eq!(cdm3.stages.len(), 72);
-        let mut figures: Vec<String> = cdm3
-            .stages
-            .iter()
-            .filter_map(|s| Some(s.row.as_ref()?.figure.clone()))
-            .collect();
-        figures.dedup();
-        assert_eq!(
-            figures,
-            [
-                "seq_read",
-                "seq_write",
-                "rnd_read_512k",
-                "rnd_write_512k",
-                "rnd_read_4k_qd1",
-                "rnd_write_4k_qd1",
-                "rnd_read_4k_qd32",
-                "rnd_write_4k_qd32"
-            ]
-        );
-        let nvme = planned(Workload::Cdm8Nvme);
-        let scored = |s: &&Stage| s.row.is_some() && s.unscored == Duration::ZERO;
-        assert_eq!(nvme.stages.iter().filter(scored).count(), 40);
-        assert!(nvme.stages.iter().any(|s| s.depth == 512));
-        let mix = planned(Workload::Mix);
-        let depths: Vec<u32> = mix.stages.iter().map(|s| s.depth).collect();
-        assert_eq!(depths, [1, 4, 15, 32, 60]);
-    }
-}
+mod tests;
