@@ -166,9 +166,9 @@ pub fn merged(mut extents: Vec<Extent>) -> Vec<Extent> {
 pub fn outside(inner: &[Extent], outer: &[Extent]) -> Option<Extent> {
     inner.iter().copied().find(|e| {
         let at = outer.partition_point(|o| o.start_bytes <= e.start_bytes);
-        !at.checked_sub(1)
+        at.checked_sub(1)
             .and_then(|i| outer.get(i))
-            .is_some_and(|o| o.start_bytes + o.len_bytes >= e.start_bytes + e.len_bytes)
+            .is_none_or(|o| o.start_bytes + o.len_bytes < e.start_bytes + e.len_bytes)
     })
 }
 
