@@ -40,9 +40,6 @@ impl Maker for Ext {
                 Ok(case) => return Ok(case),
                 Err(error) => why = error,
             }
-            if std::env::var_os("FREEMAP_EXT_ATTEMPTS").is_some() {
-                eprintln!("seed {seed}: {why}");
-            }
         }
         Err(format!("no volume in {ATTEMPTS} attempts, at last: {why}"))
     }
