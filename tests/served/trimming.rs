@@ -18,7 +18,7 @@ pub const TRIMMED: &[(&str, &[&str])] = &[
 ];
 
 /// Sectors of 512 bytes in each partition.
-const PARTITION_SECTORS: u64 = 128 << 11;
+const PARTITION_SECTORS: u64 = 64 << 11;
 
 /// Three file systems with files, half of them deleted again; the sums of the others are kept.
 fn fill(bench: &Bench, node: &str, sector_bytes: u64) -> Result<(), String> {
@@ -26,7 +26,7 @@ fn fill(bench: &Bench, node: &str, sector_bytes: u64) -> Result<(), String> {
     bench.well(&format!(
         "printf 'label: gpt\\nsize={count}\\nsize={count}\\nsize={count}\\n' | sfdisk --quiet {node} && sleep 0.3 && ls {node}3"
     ))?;
-    bench.well("[ -e /tmp/noise ] || head -c 20M /dev/urandom > /tmp/noise; mkdir -p /tmp/mnt")?;
+    bench.well("[ -e /tmp/noise ] || head -c 3M /dev/urandom > /tmp/noise; mkdir -p /tmp/mnt")?;
     for (number, kind, make) in [
         (1, "ext4", "mkfs.ext4 -q -F"),
         (2, "vfat", "mkfs.vfat"),
@@ -35,12 +35,20 @@ fn fill(bench: &Bench, node: &str, sector_bytes: u64) -> Result<(), String> {
         bench.well(&format!(
             "{make} {node}{number} >/tmp/made 2>&1 || {{ cat /tmp/made; exit 1; }}
              mount -t {kind} {node}{number} /tmp/mnt && mkdir /tmp/mnt/d && cd /tmp/mnt/d && \
-             for n in $(seq 1 60); do dd if=/tmp/noise of=f$n bs=7919 skip=$((n * 3)) count=$((n * n / 62 + 1)) 2>/dev/null || exit 1; done && \
-             for n in $(seq 1 2 60); do rm f$n; done && for n in $(seq 61 75); do dd if=/tmp/noise of=f$n bs=3001 count=$n 2>/dev/null || exit 1; done && \
+             for n in $(seq 1 20); do dd if=/tmp/noise of=f$n bs=2053 skip=$((n * 9)) count=$((n * n / 7 + 1)) 2>/dev/null || exit 1; done && \
+             rm f1 f3 f5 f7 f9 f11 f13 f15 f17 f19 && for n in $(seq 21 25); do dd if=/tmp/noise of=f$n bs=3001 count=$((n * 5 - 100)) 2>/dev/null || exit 1; done && \
              sha256sum f* > /tmp/sums{number} && cd / && umount /tmp/mnt"
         ))?;
     }
     Ok(())
+}
+
+/// Says how long a step took, for whoever waits.
+fn timed<T>(what: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let start = std::time::Instant::now();
+    let result = work();
+    eprintln!("   {what}: {:.1} s", start.elapsed().as_secs_f64());
+    result
 }
 
 /// Every file is what it was, and the checkers find nothing.
@@ -136,9 +144,10 @@ pub fn free_space(bench: &Bench, spec: &str, ways: &[&str]) -> Result<(), String
         let (asked, used) = way.split_once(':').unwrap_or((way, way));
         let (device, disk, serial, sector_bytes) = plugged(bench, spec)?;
         let node = disk.node.as_str();
-        fill(bench, node, sector_bytes)?;
+        timed("fill", || fill(bench, node, sector_bytes))?;
         // What mkfs has discarded itself says nothing about us.
         device.control("discarded clear").map_err(text)?;
+        let began = std::time::Instant::now();
         let output = bench
             .guest
             .run(
@@ -168,7 +177,8 @@ pub fn free_space(bench: &Bench, spec: &str, ways: &[&str]) -> Result<(), String
                 .map(|v| v.iter().filter(|v| v["free_bytes"].is_u64()).count()),
             Some(3),
         );
-        whole(bench, way, node)?;
+        eprintln!("   trim: {:.1} s", began.elapsed().as_secs_f64());
+        timed("whole", || whole(bench, way, node))?;
         let free = free_by_dumpe2fs(bench, node, disk.name(), sector_bytes)?;
         let first = *free.first().ok_or("ext4 is full")?;
         let start: u64 = bench
@@ -223,7 +233,7 @@ pub fn interrupted(bench: &Bench, transport: &str) -> Result<(), String> {
     ];
     for way in ["kill", "unplug", "reset"] {
         let fault = if way == "reset" {
-            ",fault=timeout,fault_on=trim,fault_after=40,fault_count=1"
+            ",fault=timeout,fault_on=trim,fault_after=6,fault_count=1"
         } else {
             ""
         };
@@ -240,7 +250,7 @@ pub fn interrupted(bench: &Bench, transport: &str) -> Result<(), String> {
             // One command for each range: by the fifth line of the log many are still to come.
             "kill" | "unplug" => format!(
                 "rm -f /tmp/trim.log; {{ {} >/tmp/trim.out 2>&1; echo $? > /tmp/trim.code; }} & \
-                 while [ $(grep -c '\"trim\"' /tmp/trim.log 2>/dev/null || echo 0) -lt 5 ]; do :; done; \
+                 while [ $(grep -c '\"trim\"' /tmp/trim.log 2>/dev/null || echo 0) -lt 5 ]; do sleep 0.05; done; \
                  {} wait; true",
                 fresh(&command),
                 if way == "kill" {
@@ -273,7 +283,7 @@ pub fn interrupted(bench: &Bench, transport: &str) -> Result<(), String> {
                 bench.same("how it ended", report["ending"]["how"].as_str(), Some("stopped"));
                 bench.holds(
                     "what was done is told",
-                    report["done"]["commands"].as_u64().is_some_and(|n| n > 5),
+                    report["done"]["commands"].as_u64().is_some_and(|n| n > 3),
                 );
             }
             _ => {}
