@@ -175,3 +175,29 @@ pub fn outside(inner: &[Extent], outer: &[Extent]) -> Option<Extent> {
 pub fn total_bytes(extents: &[Extent]) -> u64 {
     extents.iter().map(|e| e.len_bytes).sum()
 }
+
+/// Copies a range of a file to an offset in another, which is made; what is zero stays a hole.
+pub fn copy_range(
+    from: &Path,
+    start_bytes: u64,
+    len_bytes: u64,
+    to: &Path,
+    at_bytes: u64,
+) -> Result<(), String> {
+    let text = |e: std::io::Error| e.to_string();
+    let source = File::open(from).map_err(text)?;
+    let target = File::create(to).map_err(text)?;
+    target.set_len(at_bytes + len_bytes).map_err(text)?;
+    let mut buffer = vec![0; 1 << 18];
+    let mut done = 0;
+    while done < len_bytes {
+        let now = (len_bytes - done).min(buffer.len() as u64);
+        let part = &mut buffer[..now as usize];
+        source.read_exact_at(part, start_bytes + done).map_err(text)?;
+        if part.iter().any(|b| *b != 0) {
+            target.write_all_at(part, at_bytes + done).map_err(text)?;
+        }
+        done += now;
+    }
+    Ok(())
+}

@@ -6,6 +6,8 @@
 mod boot;
 mod chain;
 mod set;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use super::{Extent, FileSystem, FreeMap, ReadAt, Refusal};

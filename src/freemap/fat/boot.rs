@@ -92,7 +92,10 @@ impl Layout {
     }
 
     pub(super) fn data_bytes(&self) -> u64 {
-        self.root_bytes() + self.root_len_bytes()
+        self.root_bytes()
+            + self
+                .root_len_bytes()
+                .next_multiple_of(u64::from(self.sector_bytes))
     }
 
     pub(super) fn data_sectors(&self) -> u64 {
@@ -189,9 +192,13 @@ pub(super) fn read(volume: &dyn ReadAt) -> Result<Layout, Refusal> {
     };
     let small = layout.table_sectors != 0;
     if small {
-        if layout.root_entries == 0 || !(layout.root_entries * 32).is_multiple_of(u64::from(sector_bytes)) {
+        // Where the last sector is not filled, systems disagree on where clusters start; Linux does not mount it.
+        if layout.root_entries == 0 || !layout.root_len_bytes().is_multiple_of(u64::from(sector_bytes)) {
             return Err(contradiction(
-                format!("a root directory of {} entries", layout.root_entries),
+                format!(
+                    "a root directory of {} entries fills no whole sectors",
+                    layout.root_entries
+                ),
                 17,
             ));
         }

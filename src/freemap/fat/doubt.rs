@@ -22,6 +22,8 @@ struct Doubt {
     ahead_bytes: u64,
     /// How large a cluster may be, in sectors, and how many there would be.
     sizes: Vec<(u64, u64)>,
+    /// One flipped bit would explain it.
+    likely: bool,
 }
 
 pub(super) fn free(
@@ -36,13 +38,15 @@ pub(super) fn free(
         .saturating_sub(tree.claimed_clusters);
     if lost > 0 && !tree.place_confirmed {
         return Err(contradiction(
-            format!("{lost} clusters are in use, and no file has them"),
+            format!(
+                "{lost} clusters are in use, no file has them, and nothing else tells where clusters lie"
+            ),
             layout.table_bytes(0),
         ));
     }
     let start = layout.data_bytes();
     let cluster_bytes = u64::from(layout.cluster_bytes);
-    let free = scan
+    let free: Vec<Extent> = scan
         .used
         .free_runs()
         .map(|(first, count)| Extent {
@@ -51,24 +55,36 @@ pub(super) fn free(
         })
         .collect();
     let doubt = doubt(volume, layout, scan, tree)?;
-    let own = (u64::from(layout.cluster_sectors), layout.clusters);
-    let mut free: Vec<Extent> = free;
-    for (sectors, clusters) in &doubt.sizes {
-        if (*sectors, *clusters) == own && doubt.back_bytes == 0 && doubt.ahead_bytes == 0 {
-            continue;
+    let sure = doubt.narrow(&free, layout, &scan.used);
+    let total = |extents: &[Extent]| extents.iter().map(|e| u128::from(e.len_bytes)).sum::<u128>();
+    // No flipped bit makes a power of two of another. Where only worse damage explains it, a small volume is not given up.
+    let cheap = total(&sure) * 100 >= total(&free) * 99;
+    Ok(if doubt.likely || cheap { sure } else { free })
+}
+
+impl Doubt {
+    /// What is free under all readings.
+    fn narrow(&self, free: &[Extent], layout: &Layout, used: &UsedMap) -> Vec<Extent> {
+        let start = layout.data_bytes();
+        let own = u64::from(layout.cluster_sectors);
+        let mut free = free.to_vec();
+        for (sectors, clusters) in &self.sizes {
+            if *sectors == own && self.back_bytes == 0 && self.ahead_bytes == 0 {
+                continue;
+            }
+            let size_bytes = sectors * u64::from(layout.sector_bytes);
+            let first = start.saturating_sub(self.back_bytes);
+            let behind = start + self.ahead_bytes;
+            let taken =
+                std::iter::once((0, behind))
+                    .chain(used_runs(used).map(|(from, count)| {
+                        (first + from * size_bytes, behind + (from + count) * size_bytes)
+                    }))
+                    .chain(std::iter::once((first + clusters * size_bytes, u64::MAX)));
+            free = without(&free, taken);
         }
-        let size_bytes = sectors * u64::from(layout.sector_bytes);
-        let first = start.saturating_sub(doubt.back_bytes);
-        let behind = start + doubt.ahead_bytes;
-        let taken = std::iter::once((0, behind))
-            .chain(
-                used_runs(&scan.used)
-                    .map(|(from, count)| (first + from * size_bytes, behind + (from + count) * size_bytes)),
-            )
-            .chain(std::iter::once((first + clusters * size_bytes, u64::MAX)));
-        free = without(&free, taken);
+        free
     }
-    Ok(free)
 }
 
 fn doubt(volume: &dyn ReadAt, layout: &Layout, scan: &Scan, tree: &Tree) -> Result<Doubt, Refusal> {
@@ -76,10 +92,12 @@ fn doubt(volume: &dyn ReadAt, layout: &Layout, scan: &Scan, tree: &Tree) -> Resu
         back_bytes: 0,
         ahead_bytes: 0,
         sizes: vec![(u64::from(layout.cluster_sectors), layout.clusters)],
+        likely: false,
     };
     let sector_bytes = u64::from(layout.sector_bytes);
     if !tree.place_confirmed {
-        if layout.root_entries > 0 && !usual_root(layout) {
+        if layout.root_entries > 0 && !usual_root(layout, layout.root_entries) {
+            doubt.likely = (0..16).any(|bit| usual_root(layout, layout.root_entries ^ (1 << bit)));
             (doubt.back_bytes, doubt.ahead_bytes) = root_doubt(volume, layout)?;
         }
         // Files confirm where their directory lies, a second table where the first one ends. With neither, the table
@@ -104,11 +122,11 @@ fn doubt(volume: &dyn ReadAt, layout: &Layout, scan: &Scan, tree: &Tree) -> Resu
 }
 
 /// Sizes of the root directory that are made, so far apart that one flipped bit makes none of another.
-fn usual_root(layout: &Layout) -> bool {
-    match layout.root_entries {
+fn usual_root(layout: &Layout, entries: u64) -> bool {
+    match entries {
         112 => matches!(layout.total_sectors, 320 | 360 | 640 | 720 | 1440),
         224 => matches!(layout.total_sectors, 2400 | 2880 | 5760),
-        entries => entries >= 64 && entries.is_power_of_two(),
+        _ => entries >= 64 && entries.is_power_of_two(),
     }
 }
 

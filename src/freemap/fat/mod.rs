@@ -7,6 +7,8 @@
 mod boot;
 mod doubt;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use super::{Extent, FileSystem, FreeMap, ReadAt, Refusal};
