@@ -38,8 +38,8 @@ use crate::permit::{BlockRange, Permit};
 use authorise::Session;
 use proof::{Scratch, Tried};
 
-/// A drive may think for a while about a list of gigabytes.
-const LEAST_TIMEOUT: Duration = Duration::from_secs(60);
+/// A drive may think for a while about a list of gigabytes: so many times the usual time-out.
+const PATIENCE: u32 = 3;
 /// A command that took longer is followed by a pause half as long: the drive is busy with what it was told.
 const PACE_AFTER: Duration = Duration::from_secs(1);
 /// Such a pause is never longer.

@@ -292,7 +292,7 @@ impl Path {
         ranges: &[BlockRange],
         block_bytes: u32,
     ) -> Result<(), DriveError> {
-        let timeout = drive.timeout().max(super::LEAST_TIMEOUT);
+        let timeout = drive.timeout().saturating_mul(super::PATIENCE);
         match self.method {
             Method::Kernel => {
                 let claim = claim.ok_or_else(|| drive.odd("the kernel's node is not held".to_owned()))?;
@@ -362,7 +362,7 @@ impl Path {
             }
             return Ok(());
         }
-        let timeout = drive.timeout().max(super::LEAST_TIMEOUT);
+        let timeout = drive.timeout().saturating_mul(super::PATIENCE);
         loop {
             let commands = super::plan::commands(&[range], &self.limits);
             let mut result = Ok(());
