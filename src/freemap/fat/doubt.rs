@@ -96,8 +96,9 @@ fn doubt(volume: &dyn ReadAt, layout: &Layout, scan: &Scan, tree: &Tree) -> Resu
     };
     let sector_bytes = u64::from(layout.sector_bytes);
     if !tree.place_confirmed {
-        if layout.root_entries > 0 && !usual_root(layout, layout.root_entries) {
-            doubt.likely = (0..16).any(|bit| usual_root(layout, layout.root_entries ^ (1 << bit)));
+        if layout.root_entries > 0 && !usual_root(layout) {
+            // Not those of floppies: there one flipped bit makes one of another, and nobody can trim a floppy.
+            doubt.likely = (0..16).any(|bit| common_root(layout.root_entries ^ (1 << bit)));
             (doubt.back_bytes, doubt.ahead_bytes) = root_doubt(volume, layout)?;
         }
         // Files confirm where their directory lies, a second table where the first one ends. With neither, the table
@@ -122,12 +123,16 @@ fn doubt(volume: &dyn ReadAt, layout: &Layout, scan: &Scan, tree: &Tree) -> Resu
 }
 
 /// Sizes of the root directory that are made, so far apart that one flipped bit makes none of another.
-fn usual_root(layout: &Layout, entries: u64) -> bool {
-    match entries {
+fn usual_root(layout: &Layout) -> bool {
+    match layout.root_entries {
         112 => matches!(layout.total_sectors, 320 | 360 | 640 | 720 | 1440),
         224 => matches!(layout.total_sectors, 2400 | 2880 | 5760),
-        _ => entries >= 64 && entries.is_power_of_two(),
+        entries => common_root(entries),
     }
+}
+
+fn common_root(entries: u64) -> bool {
+    entries >= 64 && entries.is_power_of_two()
 }
 
 /// How much shorter and longer the fixed root directory could be: what follows its last entry is 0.

@@ -221,6 +221,35 @@ fn a_moved_root_directory_frees_nothing_of_a_file() {
     }
 }
 
+/// The same where the file starts with zeros behind free clusters, so that the moved root directory looks right.
+#[test]
+fn a_moved_root_directory_is_doubted_without_a_directory() {
+    let mut sound = flat();
+    put(&mut sound, DATA, &[0; 700]);
+    link(&mut sound, 2, 0);
+    link(&mut sound, 3, 0);
+    link(&mut sound, 1000, 1001);
+    link(&mut sound, 1001, 0xffff);
+    put(&mut sound, ROOT, &file(b"A       TXT", 0x20, 1000, 700));
+    let (start, end) = ((DATA + 998 * SECTOR) as u64, (DATA + 1000 * SECTOR) as u64);
+    let free_bytes = (CLUSTERS - 2) as u64 * 512;
+    assert_eq!(free_map(&sound).unwrap().free_bytes(), free_bytes);
+    let mut taken = 0;
+    for bit in 0..16 {
+        let mut volume = sound.clone();
+        put(&mut volume, 17, &(ROOT_ENTRIES as u16 ^ (1 << bit)).to_le_bytes());
+        if let Ok(map) = free_map(&volume) {
+            taken += 1;
+            let hit = map
+                .free
+                .iter()
+                .any(|e| e.start_bytes < end && e.start_bytes + e.len_bytes > start);
+            assert!(!hit, "bit {bit}: {map:?}");
+        }
+    }
+    assert!(taken > 0, "all were refused");
+}
+
 #[test]
 fn lost_clusters_stay_used_where_a_directory_tells_the_place() {
     let mut volume = fat16();

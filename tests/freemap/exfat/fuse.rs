@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::support::{Rng, checksum, missing_program, run};
 
@@ -32,16 +33,30 @@ impl Mount {
     }
 
     fn unmount(&mut self) -> Result<(), String> {
-        if let Some(point) = self.point.take() {
-            run("umount", &[point.to_str().ok_or("a path")?], &[0])?;
+        let Some(point) = &self.point else {
+            return Ok(());
+        };
+        // Files are closed some time after they were closed.
+        let mut tries = 0;
+        while let Err(why) = run("umount", &[point.to_str().ok_or("a path")?], &[0]) {
+            if tries == 100 {
+                return Err(why);
+            }
+            tries += 1;
+            std::thread::sleep(Duration::from_millis(50));
         }
+        self.point = None;
         Ok(())
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = self.unmount();
+        if self.unmount().is_err()
+            && let Some(point) = self.point.as_ref().and_then(|p| p.to_str())
+        {
+            let _ = run("umount", &["-l", point], &[0]);
+        }
         let _ = run("losetup", &["-d", &self.device], &[0]);
     }
 }
@@ -111,9 +126,10 @@ pub fn make(
             }
         }
     }
-    let files = sums(&point);
     mount.unmount()?;
-    files
+    drop(mount);
+    // What was removed while it was open is gone only now.
+    read(plain, dir, sector_bytes)
 }
 
 /// The files of a volume.
