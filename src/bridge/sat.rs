@@ -153,7 +153,11 @@ impl AtaDialect for Sat {
             phase: Phase::Start,
             // A reset between two commands that write ends the work; nothing is sent again over it.
             attention_retries: u32::from(request.taskfile.protocol != Protocol::DmaOut),
-            ready_retries: READY_RETRIES,
+            ready_retries: if request.taskfile.protocol == Protocol::DmaOut {
+                0
+            } else {
+                READY_RETRIES
+            },
         }))
     }
 }

@@ -115,30 +115,7 @@ fn dispatch(
     if kind.is_ok_and(|k| k.is_file()) {
         return trim::run_image(path, &options.sysfs, proc, ask, watcher);
     }
-    match trim::run(name, options, proc, ask, watcher) {
-        // A partition that is mounted, and whose file system can trim itself.
-        Err(TrimError::Refused(Refusal::InUse {
-            device,
-            uses,
-            kernel_can_trim: true,
-        })) if matches!(ask.what, What::Free { .. }) && uses.iter().all(|u| u.how.starts_with("mounted")) => {
-            let here = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            let mounted = mount_of(name, |tables| {
-                let mount = tables.mounts.iter().find(|m| Path::new(&m.source) == here);
-                mount.cloned()
-            });
-            match mounted {
-                Ok(mount) => trim::run_mounted(&mount, options, ask),
-                Err(_) => Err(Refusal::InUse {
-                    device,
-                    uses,
-                    kernel_can_trim: true,
-                }
-                .into()),
-            }
-        }
-        other => other,
-    }
+    trim::run(name, options, proc, ask, watcher)
 }
 
 fn mount_of(name: &str, find: impl FnOnce(&Tables) -> Option<Mount>) -> Result<Mount, TrimError> {
@@ -156,6 +133,12 @@ fn mount_of(name: &str, find: impl FnOnce(&Tables) -> Option<Mount>) -> Result<M
 
 fn finish(context: &Context, run: TrimRun) -> Result<Exit, Stop> {
     let TrimRun { mut report, error } = run;
+    if context.common.mask
+        && let Some(TrimError::Refused(refusal)) = &error
+        && let Ending::Stopped { why } = &mut report.ending
+    {
+        *why = masked(refusal.clone(), true).to_string();
+    }
     context.mask(&mut report.device);
     let exit = exit_of(&report, error.as_ref());
     if context.common.json {
@@ -163,10 +146,14 @@ fn finish(context: &Context, run: TrimRun) -> Result<Exit, Stop> {
     } else {
         print(&report::trim::render(&report, context.style))?;
         if report.ending == Ending::Planned {
-            let serial = match (&report.device.serial, report.target.kind) {
+            let plain = |s: &&String| {
+                s.bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+            };
+            let serial = match (report.device.serial.as_ref().filter(plain), report.target.kind) {
                 (_, "image" | "mount") => String::new(),
-                (Some(serial), _) => format!(" --serial {serial}"),
-                (None, _) => " --serial S".to_owned(),
+                (Some(serial), _) if !context.common.mask => format!(" --serial {serial}"),
+                _ => " --serial S".to_owned(),
             };
             super::note(&format!("--commit{serial} does it"));
         }
@@ -182,6 +169,7 @@ fn exit_of(report: &TrimReport, error: Option<&TrimError>) -> Exit {
         (_, Some(TrimError::Drive(error))) => Exit::of(error),
         (_, Some(TrimError::Refused(_))) => Exit::Refused,
         (_, Some(TrimError::Log(_))) => Exit::Failure,
+        (_, Some(TrimError::Interrupted)) => Exit::Interrupted,
         (_, Some(TrimError::BadRange(_))) => Exit::Usage,
         (Ending::Planned | Ending::Done, None) => Exit::Done,
         // Nothing is free, or nothing could be looked at.
@@ -210,6 +198,10 @@ fn fail(context: &Context, name: &str, error: TrimError) -> Result<Exit, Stop> {
         }
         TrimError::BadRange(what) => (what, Vec::new(), Exit::Usage),
         TrimError::Log(error) => (format!("the log: {error}"), Vec::new(), Exit::Failure),
+        TrimError::Interrupted => {
+            super::note("interrupted; nothing was written");
+            return Ok(Exit::Interrupted);
+        }
         TrimError::Refused(refusal) => {
             let refusal = masked(refusal, context.common.mask);
             (refusal.to_string(), advise(&refusal), Exit::Refused)
@@ -248,6 +240,14 @@ fn masked(refusal: Refusal, mask: bool) -> Refusal {
             device,
             found: hide(found),
             wanted: hide(wanted),
+        },
+        Refusal::Changed { device, .. } if mask => Refusal::Changed {
+            device,
+            what: "its identity is another".to_owned(),
+        },
+        Refusal::NoSerial { device, .. } if mask => Refusal::NoSerial {
+            device,
+            why: "several look the same".to_owned(),
         },
         other => other,
     }
@@ -315,6 +315,12 @@ impl Watcher {
                 signal_hook::consts::SIGTERM,
                 signal_hook::consts::SIGHUP,
             ] {
+                // A second one ends it at once.
+                signal_hook::flag::register_conditional_shutdown(
+                    signal,
+                    i32::from(Exit::Interrupted.code()),
+                    Arc::clone(&interrupted),
+                )?;
                 signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
             }
         }

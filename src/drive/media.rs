@@ -6,7 +6,7 @@ use crate::freemap::{ReadAt, ReadError};
 use crate::scsi::capacity::Capacity;
 use crate::scsi::cdb;
 use crate::scsi::sense::Sense;
-use crate::transport::{Command, Completion, Status};
+use crate::transport::{Command, Completion, Data, Status};
 
 use super::{Drive, DriveError};
 
@@ -77,6 +77,9 @@ impl Drive {
         let (Some(told), Some(blocks)) = (told, blocks) else {
             return Err(self.odd("it does not tell how large it is".to_owned()));
         };
+        if !matches!(told.block_bytes, 512 | 1024 | 2048 | 4096) {
+            return Err(self.odd(format!("blocks of {} bytes are not understood", told.block_bytes)));
+        }
         let flags = long.as_ref().and_then(|c| c.long.as_ref());
         Ok(Geometry {
             blocks,
@@ -166,7 +169,10 @@ impl Drive {
             match self.tell(command.clone()) {
                 Err(DriveError::Answered {
                     sense_key: Some(6), ..
-                }) if left > 0 => left -= 1,
+                }) if left > 0 => {
+                    self.attentions += 1;
+                    left -= 1;
+                }
                 other => return other,
             }
         }
@@ -178,13 +184,19 @@ impl Drive {
     /// [`DriveError::Answered`] for any other status.
     pub(super) fn tell(&mut self, command: Command) -> Result<Completion, DriveError> {
         let cdb = command.cdb;
+        let writes = matches!(command.data, Data::Out(_));
         let completion = self.scsi(command)?;
         if completion.status == Status::GOOD {
             return Ok(completion);
         }
         let sense = Sense::parse(&completion.sense).ok();
         // A recovered error is a success that took pains.
-        if completion.status == Status::CHECK_CONDITION && sense.as_ref().is_some_and(|s| s.key <= 1) {
+        let least_key = u8::from(writes);
+        if completion.status == Status::CHECK_CONDITION
+            && sense
+                .as_ref()
+                .is_some_and(|s| !s.deferred && (least_key..=1).contains(&s.key))
+        {
             return Ok(completion);
         }
         let what = match &sense {
@@ -304,10 +316,16 @@ impl<'a> Medium<'a> {
         let source = chunks
             .get(place)
             .and_then(|c| c.bytes.get(from..from.checked_add(to.len())?));
-        if let Some(source) = source {
-            to.copy_from_slice(source);
+        match source {
+            Some(source) => {
+                to.copy_from_slice(source);
+                Ok(())
+            }
+            None => Err(self
+                .drive
+                .borrow()
+                .odd(format!("too few bytes came of chunk {index}"))),
         }
-        Ok(())
     }
 }
 

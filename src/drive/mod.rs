@@ -82,6 +82,8 @@ pub struct Drive {
     reported: bool,
     opened_at: Duration,
     count: CommandCount,
+    /// Unit attentions that were asked past: resets, or another medium.
+    attentions: u64,
     /// What may be written at the moment: the guard of this transport looks here.
     permits: PermitSlot,
     /// Held from opening on, but for the pauses of [`Drive::unlock`].
@@ -137,7 +139,19 @@ impl Drive {
     /// No such device, no rights, left asleep, or a probe that the bridge did not take well. A bridge without
     /// pass-through is no error here: see [`Drive::access`].
     pub fn open(name: &str, options: &OpenOptions, care: Care) -> Result<Self, DriveError> {
-        let target = Target::resolve(name, &options.sysfs)?;
+        Self::open_target(name, Target::resolve(name, &options.sysfs)?, options, care)
+    }
+
+    /// The same for a name that was resolved before: what it leads to may have changed since.
+    ///
+    /// # Errors
+    /// As [`Drive::open`].
+    pub fn open_target(
+        name: &str,
+        target: Target,
+        options: &OpenOptions,
+        care: Care,
+    ) -> Result<Self, DriveError> {
         if let Target::Node { facts, .. } = &target {
             // Before it is opened: that alone would wake it.
             refuse_suspended(name, facts, options, care)?;
@@ -206,6 +220,7 @@ impl Drive {
             opened_at,
             count: opened.count,
             permits: opened.permits,
+            attentions: 0,
             locks: opened.lock.is_some(),
             lock: opened.lock,
         };
@@ -259,6 +274,18 @@ impl Drive {
     /// What the drive stores data on.
     pub fn media(&self) -> Media {
         self.media
+    }
+
+    /// Unit attentions that were asked past so far: each tells of a reset or of another medium.
+    pub fn attentions(&self) -> u64 {
+        self.attentions
+    }
+
+    /// Why this command is not sent to this bridge any more, if that is remembered.
+    pub fn avoided(&self, command: &str) -> Option<String> {
+        self.avoid
+            .get(command)
+            .map(|harm| format!("an earlier {} {} ({})", harm.command, harm.what, harm.when))
     }
 
     /// The device's clock.

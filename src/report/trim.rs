@@ -32,7 +32,8 @@ pub fn render(report: &TrimReport, style: Style) -> String {
                 human_bytes(free),
                 volume.owners_checked.unwrap_or_default()
             ),
-            None => "left alone".to_owned(),
+            None if report.what == "free" => "left alone".to_owned(),
+            None => "what is in the ranges is lost".to_owned(),
         };
         row(
             "volume",
@@ -90,6 +91,14 @@ pub fn render(report: &TrimReport, style: Style) -> String {
     for proof in report.failed_proofs.iter().chain(&report.proof) {
         row("proof", &proof_line(proof));
     }
+    if let Some((first, count)) = report.stamp_left {
+        row(
+            "left over",
+            &format!(
+                "the stamp of a failed proof stands in blocks {first}+{count} of the disk, which were free"
+            ),
+        );
+    }
     if let Some(done) = &report.done {
         row(
             "done",
@@ -105,8 +114,18 @@ pub fn render(report: &TrimReport, style: Style) -> String {
         row(
             "verified",
             &format!(
-                "{} of {} samples read as proven, {} neighbours compared",
-                verified.as_proven, verified.samples, verified.neighbours
+                "{} of {} samples read as proven, {} neighbours compared{}",
+                verified.as_proven,
+                verified.samples,
+                verified.neighbours,
+                if verified.cannot_tell > 0 {
+                    format!(
+                        "; of {} nobody can tell, since no zeroes are promised",
+                        verified.cannot_tell
+                    )
+                } else {
+                    String::new()
+                }
             ),
         );
         for wrong in &verified.wrong {

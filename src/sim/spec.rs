@@ -112,7 +112,8 @@ pub const OPTIONS: &[(&str, &str)] = &[
     (
         "trim",
         "trimmed sectors read as zero, ones, or what was there (keep); ignore: TRIM does nothing; \
-         neighbour: it takes one sector too many; false-zero: zeroes are promised, and ones are read",
+         neighbour: it takes one sector too many; pages, wide: it takes all of \
+         each 8 or 128 sectors that it touches; false-zero: zeroes are promised, and ones are read",
     ),
     (
         "unit_attention",
@@ -538,6 +539,8 @@ fn apply(profile: &mut Profile, options: &mut Options, key: &str, value: &str) -
                     ("keep", TrimHabit::Reads(Trimmed::Old)),
                     ("ignore", TrimHabit::Reaches(Reach::Nothing)),
                     ("neighbour", TrimHabit::Reaches(Reach::Neighbour)),
+                    ("pages", TrimHabit::Reaches(Reach::Widened(8))),
+                    ("wide", TrimHabit::Reaches(Reach::Widened(128))),
                     ("false-zero", TrimHabit::Shows(Trimmed::Ones)),
                 ],
             )?;

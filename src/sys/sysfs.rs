@@ -108,7 +108,7 @@ impl Sysfs {
             .into_iter()
             .filter(|name| {
                 let backing = text(&dir.join(name).join("loop/backing_file"));
-                backing.is_some_and(|backing| Path::new(&backing) == file)
+                backing.is_some_and(|backing| is_same_file(Path::new(&backing), file))
             })
             .collect();
         found.sort();
@@ -337,6 +337,18 @@ fn usb_facts(device: &Path, interface: &Path) -> Option<UsbFacts> {
             .and_then(|t| u8::from_str_radix(&t, 16).ok()),
         max_power_ma: text(&device.join("bMaxPower")).and_then(|t| t.trim_end_matches("mA").parse().ok()),
     })
+}
+
+/// By name, or by another name of the same file or node.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| {
+        let meta = std::fs::metadata(path).ok()?;
+        Some((meta.dev(), meta.ino(), meta.rdev()))
+    };
+    one == other
+        || matches!((identity(one), identity(other)), (Some(a), Some(b))
+            if (a.0, a.1) == (b.0, b.1) || (a.2 != 0 && a.2 == b.2))
 }
 
 /// A small text attribute, trimmed; device strings may hold any bytes.

@@ -83,6 +83,67 @@ pub struct Tables {
     pub mounts: Vec<Mount>,
     /// Paths that are swapped to.
     pub swaps: Vec<PathBuf>,
+    /// Block devices that other processes have open for writing.
+    pub writers: Vec<Writer>,
+}
+
+/// A process with a block device open for writing: an emulator, a network block device, a recovery tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Writer {
+    /// Process number.
+    pub pid: u32,
+    /// What it is called.
+    pub name: String,
+    /// The device: `8:17`.
+    pub number: String,
+}
+
+/// All that can be seen; processes come and go meanwhile.
+fn writers(proc: &Path) -> Vec<Writer> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let own = std::process::id();
+    let mut found = Vec::new();
+    let Ok(processes) = std::fs::read_dir(proc) else {
+        return found;
+    };
+    for process in processes.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        if pid == own {
+            continue;
+        }
+        let Ok(descriptors) = std::fs::read_dir(process.path().join("fd")) else {
+            continue;
+        };
+        for descriptor in descriptors.flatten() {
+            let Ok(meta) = std::fs::metadata(descriptor.path()) else {
+                continue;
+            };
+            if !meta.file_type().is_block_device() {
+                continue;
+            }
+            let info = process.path().join("fdinfo").join(descriptor.file_name());
+            let flags = std::fs::read_to_string(info).ok().and_then(|text| {
+                let flags = text.lines().find_map(|l| l.strip_prefix("flags:"))?;
+                u32::from_str_radix(flags.trim(), 8).ok()
+            });
+            // The two lowest bits are the access mode: 0 is reading only.
+            if flags.is_some_and(|flags| flags & 3 == 0) {
+                continue;
+            }
+            let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+            let rdev = meta.rdev();
+            found.push(Writer {
+                pid,
+                name: name.trim().to_owned(),
+                number: format!("{}:{}", nix::sys::stat::major(rdev), nix::sys::stat::minor(rdev)),
+            });
+        }
+    }
+    found.sort_by(|a, b| (a.pid, &a.number).cmp(&(b.pid, &b.number)));
+    found.dedup();
+    found
 }
 
 impl Tables {
@@ -100,7 +161,11 @@ impl Tables {
             .filter_map(|line| line.split_whitespace().next())
             .map(|path| PathBuf::from(unescape(path)))
             .collect();
-        Ok(Self { mounts, swaps })
+        Ok(Self {
+            mounts,
+            swaps,
+            writers: writers(proc),
+        })
     }
 
     /// Everything that uses the disk `name` or one of its partitions.
@@ -126,6 +191,17 @@ impl Tables {
             }
             for holder in &node.holders {
                 add(format!("held by {holder}"));
+            }
+            for holder in sysfs.loops_on(&path) {
+                add(format!("held by {holder}"));
+            }
+            for process in &self.writers {
+                if process.number == node.number {
+                    add(format!(
+                        "open for writing in process {} ({})",
+                        process.pid, process.name
+                    ));
+                }
             }
         }
         found

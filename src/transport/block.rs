@@ -71,6 +71,23 @@ impl Claim {
         })
     }
 
+    /// The device number of the node, `8:17`.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn number(&self) -> Result<String, TransportError> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = self
+            .file
+            .metadata()
+            .map_err(|error| os_error(&self.device, "stat", &error))?;
+        Ok(format!(
+            "{}:{}",
+            nix::sys::stat::major(meta.rdev()),
+            nix::sys::stat::minor(meta.rdev())
+        ))
+    }
+
     /// Has the kernel write out what it holds of this node, and forget what it had read.
     ///
     /// # Errors
@@ -118,6 +135,21 @@ impl Claim {
             },
         }
     }
+}
+
+/// Has the kernel write out what it holds of a node, and forget what it had read, without claiming it.
+///
+/// # Errors
+/// It cannot be opened, or the kernel could not.
+pub fn flush_node(path: &Path) -> Result<(), TransportError> {
+    let device = path.display().to_string();
+    let file = File::open(path).map_err(|error| os_error(&device, "open", &error))?;
+    let claim = Claim {
+        device,
+        file,
+        start_bytes: 0,
+    };
+    claim.flush_buffers()
 }
 
 /// Has a mounted file system discard its free space (FITRIM), and returns how many bytes it says it did.

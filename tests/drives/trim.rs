@@ -195,6 +195,51 @@ fn a_bridge_that_moves_or_scrambles_blocks_gets_no_ata_trim() {
 }
 
 #[test]
+fn a_drive_that_takes_whole_pages_takes_nobody_elses() {
+    for method in [Method::Ata, Method::Unmap, Method::WriteSame] {
+        let dock = Dock::new("asm1153e,trim=pages");
+        let plan = [(2052, 100), (200_003, 300_000)];
+        dock.sim().target_mut().poke(2051, &[0x77; 512]).unwrap();
+        let run = trim(
+            &dock,
+            &Ask {
+                method: Some(method),
+                ..ask(&plan)
+            },
+        )
+        .expect("a run");
+        assert_eq!(run.report.ending, Ending::Done, "{method:?}");
+        assert_eq!(outside(&dock, &plan), [], "{method:?}");
+        assert_eq!(dock.sim().target_mut().peek(2051, 1).unwrap(), [0x77; 512]);
+    }
+}
+
+#[test]
+fn a_bridge_that_claims_more_than_the_drive_has_is_refused() {
+    let dock = Dock::new("asm1153e,capacity=2000000000");
+    assert!(matches!(trim(&dock, &ask(&PLAN)), Err(TrimError::Refused(_))));
+    assert_eq!(writing(&dock), 0);
+}
+
+#[test]
+fn who_stops_before_the_first_write_changes_nothing() {
+    let dock = Dock::new("asm1153e");
+    let mut watch = Stopping {
+        left: 0.into(),
+        lines: Vec::new(),
+    };
+    let ask = Ask {
+        serial: Some(serial(&dock)),
+        ..ask(&PLAN)
+    };
+    assert!(matches!(
+        run_on(open(&dock), &ask, &mut watch),
+        Err(TrimError::Interrupted)
+    ));
+    assert_eq!(writing(&dock), 0);
+}
+
+#[test]
 fn what_a_failed_proof_stamped_is_put_back() {
     let dock = Dock::new("jms567,trim=ignore");
     let middle = 350_000;
@@ -227,6 +272,13 @@ fn a_device_that_lies_is_noticed_and_named() {
         );
         assert_eq!(outside(&dock, &[(200_000, 300_000)]), [], "{spec}");
     }
+    // Units of 128 sectors reach the neighbours of a scratch range that is made of odd ones.
+    let dock = Dock::new("asm1153e,trim=wide");
+    let run = trim(&dock, &ask(&[(200_000, 300_000)])).expect("a run");
+    assert_eq!(
+        run.report.failed_proofs.first().map(|p| p.outcome),
+        Some(Outcome::NeighbourHarmed)
+    );
     // Ones without a promise of zeroes are allowed.
     let dock = Dock::new("asm1153e,trim=ones");
     let run = trim(&dock, &ask(&[(200_000, 300_000)])).expect("a run");
@@ -373,7 +425,8 @@ impl Watch for Stopping {
 fn an_interrupt_ends_it_between_two_commands() {
     let dock = Dock::new("asm1153e");
     let mut watch = Stopping {
-        left: 3.into(),
+        // Two looks before the survey and after it, one before the proof.
+        left: 6.into(),
         lines: Vec::new(),
     };
     let ask = Ask {

@@ -9,12 +9,14 @@ use super::TrimError;
 use super::report::Target;
 use crate::ata::identify::Identify;
 use crate::bridge::taskfile::Taskfile;
-use crate::drive::media::Geometry;
+use crate::drive::media::{Geometry, Medium};
 use crate::drive::{Drive, DriveError, OpenOptions, open};
+use crate::freemap::partitions;
 use crate::sys::NodeFacts;
 use crate::sys::sysfs::Sysfs;
 use crate::sys::usage::{Tables, Use};
-use crate::transport::block::Claim;
+use crate::transport::TransportError;
+use crate::transport::block::{Claim, flush_node};
 
 /// Why nothing is written, for safety.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -135,6 +137,8 @@ pub struct Session {
     partition: Option<(u32, u64, u64)>,
     node: Option<String>,
     nonce: u64,
+    /// Unit attentions that the drive had told of when the work began.
+    attentions: u64,
 }
 
 impl Session {
@@ -144,11 +148,11 @@ impl Session {
         options: &OpenOptions,
         proc: &Path,
         commit: bool,
-    ) -> Result<Self, TrimError> {
+    ) -> Result<(Self, open::Target), TrimError> {
         let target = open::Target::resolve(name, &options.sysfs)?;
         let facts = match &target {
             open::Target::Node { facts, .. } => facts,
-            open::Target::Sim(_) => return Ok(Self::new(options.sysfs.clone(), None, true)),
+            open::Target::Sim(_) => return Ok((Self::new(options.sysfs.clone(), None, true), target)),
             open::Target::Replay(_) if commit => {
                 return Err(Refusal::Unclear {
                     device: name.to_owned(),
@@ -156,7 +160,7 @@ impl Session {
                 }
                 .into());
             }
-            open::Target::Replay(_) => return Ok(Self::new(options.sysfs.clone(), None, true)),
+            open::Target::Replay(_) => return Ok((Self::new(options.sysfs.clone(), None, true), target)),
         };
         let unknown = |why: String| Refusal::UsageUnknown {
             device: name.to_owned(),
@@ -169,6 +173,7 @@ impl Session {
         let tables = Tables::read(proc).map_err(|e| unknown(format!("the mount table: {e}")))?;
         let mut uses = tables.uses(&options.sysfs, short);
         if facts.partition.is_some() {
+            // Its siblings are others' business: that they do not overlap is seen in the table.
             uses.retain(|u| u.partition == facts.partition || u.partition.is_none());
         }
         if !uses.is_empty() {
@@ -194,16 +199,47 @@ impl Session {
                 .into());
             }
         };
-        let claim = Claim::take(&PathBuf::from(&node), start_bytes, commit)?;
-        // What the kernel still holds belongs on the medium before it is looked at.
+        let in_use = |how: &str| Refusal::InUse {
+            device: name.to_owned(),
+            uses: vec![Use {
+                node: node.trim_start_matches("/dev/").to_owned(),
+                partition: facts.partition,
+                how: how.to_owned(),
+            }],
+            kernel_can_trim: false,
+        };
+        let claim = match Claim::take(&PathBuf::from(&node), start_bytes, commit) {
+            Err(TransportError::Busy { .. }) => {
+                return Err(in_use("claimed by something that the mount table does not show").into());
+            }
+            other => other?,
+        };
+        let names = options.sysfs.with_partitions(short);
+        let number = names
+            .iter()
+            .find(|n| n.partition == facts.partition)
+            .map(|n| n.number.as_str());
+        if number != Some(claim.number()?.as_str()) {
+            return Err(unknown(format!("{node} is not the device that the kernel calls so")).into());
+        }
+        // What the kernel still holds belongs on the medium before it is looked at; each node has a cache of its own.
         claim.flush_buffers()?;
+        for other in &names {
+            let path = PathBuf::from("/dev").join(&other.name);
+            if other.partition != facts.partition
+                && let Err(error) = flush_node(&path)
+                && !matches!(error, TransportError::NotFound { .. })
+            {
+                return Err(error.into());
+            }
+        }
         let mut session = Self::new(options.sysfs.clone(), Some(claim), false);
         session.partition = facts
             .partition
             .zip(facts.partition_bytes)
             .map(|(number, (start, len))| (number, start, len));
         session.node = Some(node);
-        Ok(session)
+        Ok((session, target))
     }
 
     /// For a drive that the caller has to itself.
@@ -224,6 +260,7 @@ impl Session {
             partition: None,
             node: None,
             nonce,
+            attentions: 0,
         }
     }
 
@@ -231,15 +268,24 @@ impl Session {
         self.claim.as_ref()
     }
 
+    pub(super) fn start_watching(&mut self, drive: &Drive) {
+        self.attentions = drive.attentions();
+    }
+
+    pub(super) fn attentions(&self) -> u64 {
+        self.attentions
+    }
+
     pub(super) fn nonce(&self) -> u64 {
         self.nonce
     }
 
     /// The target in blocks of the whole disk.
-    pub(super) fn target(&self, drive: &Drive, geometry: &Geometry) -> Result<Target, TrimError> {
+    pub(super) fn target(&self, drive: &mut Drive, geometry: &Geometry) -> Result<Target, TrimError> {
+        let device = drive.name().to_owned();
         let unclear = |why: String| {
             TrimError::from(Refusal::Unclear {
-                device: drive.name().to_owned(),
+                device: device.clone(),
                 why,
             })
         };
@@ -270,6 +316,25 @@ impl Session {
         if !start.is_multiple_of(block) || !len.is_multiple_of(block) || !fits || len == 0 {
             return Err(unclear(format!(
                 "partition {number} ({len} bytes at byte {start}) does not fit the device"
+            )));
+        }
+        // The table on the disk itself: the kernel may remember that of another disk in the same dock.
+        let medium = Medium::new(drive, geometry.clone());
+        let table = partitions::read(&medium, geometry.block_bytes);
+        if let Some(error) = medium.into_error() {
+            return Err(error.into());
+        }
+        let table = table.map_err(|refusal| unclear(refusal.to_string()))?;
+        let found = table
+            .iter()
+            .flat_map(|t| &t.partitions)
+            .find(|p| p.number == number)
+            .map(|p| (p.extent.start_bytes, p.extent.len_bytes));
+        if found != Some((start, len)) {
+            return Err(unclear(format!(
+                "the kernel knows partition {number} with {len} bytes at byte {start}, and the table on the disk {}: read it again \
+                 (partprobe, or unplug it)",
+                found.map_or("has none".to_owned(), |(s, l)| format!("says {l} at {s}"))
             )));
         }
         Ok(Target {
@@ -344,6 +409,11 @@ impl Session {
             })
         };
         let now = drive.geometry()?;
+        if drive.attentions() != self.attentions {
+            return Err(changed(
+                "it was reset, or its medium changed, as a unit attention tells".to_owned(),
+            ));
+        }
         if now != *geometry {
             return Err(changed(format!(
                 "{} blocks of {} bytes where there were {} of {}",

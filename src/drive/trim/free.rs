@@ -4,6 +4,8 @@ use super::report::{LeftAlone, Volume};
 use super::{Refusal, TrimError};
 use crate::drive::Drive;
 use crate::drive::media::{Geometry, Medium};
+use crate::freemap::partitions;
+use crate::freemap::signature::signatures;
 use crate::freemap::survey::{self, Outcome, Survey};
 use crate::freemap::{Extent, ReadAt, Refusal as MapRefusal, Window};
 use crate::permit::BlockRange;
@@ -100,6 +102,49 @@ pub(super) fn find(
         return Err(error.into());
     }
     Ok(Found::from_survey(&surveyed?, base.first))
+}
+
+/// What stands in ranges that the user named himself, so that the plan says what would be lost.
+pub(super) fn holdings(
+    drive: &mut Drive,
+    geometry: &Geometry,
+    base: BlockRange,
+) -> Result<Vec<Volume>, TrimError> {
+    let block = u64::from(geometry.block_bytes);
+    let extent = Extent {
+        start_bytes: base.first.saturating_mul(block),
+        len_bytes: base.count.saturating_mul(block),
+    };
+    let medium = Medium::new(drive, geometry.clone());
+    let names = Window::new(&medium, extent).map(|window| {
+        let mut names: Vec<&str> = signatures(&window)
+            .unwrap_or_default()
+            .iter()
+            .map(|s| s.what)
+            .collect();
+        if matches!(
+            partitions::read(&window, geometry.block_bytes),
+            Ok(Some(_)) | Err(MapRefusal::Contradiction { .. })
+        ) {
+            names.push("a partition table");
+        }
+        names.dedup();
+        names.join(" and ")
+    });
+    if let Some(error) = medium.into_error() {
+        return Err(error.into());
+    }
+    Ok(names
+        .into_iter()
+        .filter(|names| !names.is_empty())
+        .map(|names| Volume {
+            partition: None,
+            what: format!("holds {names}"),
+            bytes: extent.len_bytes,
+            free_bytes: None,
+            owners_checked: None,
+        })
+        .collect())
 }
 
 /// Surveys anything; a table that cannot be read is a refusal.

@@ -78,7 +78,10 @@ pub fn run_image(
             ),
             _ => io("open", &e),
         })?;
-    // Other programs that lock images (QEMU does) are kept out, and keep us out.
+    lock_ranges(&file, ask.commit).map_err(|errno| Refusal::UsageUnknown {
+        device: name.clone(),
+        why: format!("another program, an emulator perhaps, has locked it ({errno})"),
+    })?;
     let lock =
         Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| Refusal::UsageUnknown {
             device: name.clone(),
@@ -129,6 +132,7 @@ pub fn run_image(
         volumes: found.volumes,
         left_alone: found.left_alone,
         failed_proofs: Vec::new(),
+        stamp_left: None,
         proof: None,
         done: None,
         verified: None,
@@ -149,6 +153,26 @@ pub fn run_image(
         }
     }
     Ok(TrimRun { report, error: None })
+}
+
+/// Emulators lock images by byte ranges, which `flock` does not see: all of the file, to write, or only asked for.
+fn lock_ranges(file: &File, write: bool) -> Result<(), nix::errno::Errno> {
+    let mut range = nix::libc::flock {
+        l_type: nix::libc::F_WRLCK as nix::libc::c_short,
+        l_whence: nix::libc::SEEK_SET as nix::libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    if write {
+        return nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(&range)).map(|_| ());
+    }
+    nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_GETLK(&mut range))?;
+    if range.l_type == nix::libc::F_UNLCK as nix::libc::c_short {
+        Ok(())
+    } else {
+        Err(nix::errno::Errno::EAGAIN)
+    }
 }
 
 /// An image that a loop device or swap uses may be mounted by it.

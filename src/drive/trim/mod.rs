@@ -42,6 +42,8 @@ use proof::{Scratch, Tried};
 const PATIENCE: u32 = 3;
 /// A command that took longer is followed by a pause half as long: the drive is busy with what it was told.
 const PACE_AFTER: Duration = Duration::from_secs(1);
+/// The identity is read again this often while the work goes on.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Such a pause is never longer.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Ranges whose neighbours `--verify` watches.
@@ -178,6 +180,9 @@ pub enum TrimError {
     /// The log cannot be written.
     #[error("the log: {0}")]
     Log(std::io::Error),
+    /// The user interrupted it before anything was written.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
     /// The device could not be opened or read.
     #[error(transparent)]
     Drive(#[from] DriveError),
@@ -210,8 +215,8 @@ pub fn run(
     ask: &Ask,
     watch: &mut dyn Watch,
 ) -> Result<TrimRun, TrimError> {
-    let mut session = Session::begin(name, options, proc, ask.commit)?;
-    let drive = Drive::open(name, options, Care::MayWake)?;
+    let (mut session, target) = Session::begin(name, options, proc, ask.commit)?;
+    let drive = Drive::open_target(name, target, options, Care::MayWake)?;
     on_drive(drive, &mut session, ask, watch)
 }
 
@@ -231,7 +236,20 @@ fn on_drive(
     watch: &mut dyn Watch,
 ) -> Result<TrimRun, TrimError> {
     let geometry = drive.geometry()?;
+    // From here on a unit attention means that the drive was reset or changed.
+    session.start_watching(&drive);
     let identity = Identity::of(&drive, &geometry);
+    if let (Some(own), Some(shown)) = (
+        drive.identify().and_then(|i| i.capacity_bytes()),
+        geometry.bytes(),
+    ) && own < shown
+    {
+        return Err(Refusal::Unclear {
+            device: drive.name().to_owned(),
+            why: format!("the bridge shows {shown} bytes, and the drive has only {own}: its addresses cannot be trusted"),
+        }
+        .into());
+    }
     if drive.media() == Media::Rotating && !ask.rotational {
         return Err(Refusal::Rotating {
             device: drive.name().to_owned(),
@@ -246,7 +264,10 @@ fn on_drive(
         }
         .into());
     }
-    let target = session.target(&drive, &geometry)?;
+    let target = session.target(&mut drive, &geometry)?;
+    if watch.stop() {
+        return Err(TrimError::Interrupted);
+    }
     // A wrong number is told even where nothing would be written.
     if ask.commit || ask.serial.is_some() {
         session.check_serial(&drive, &identity, ask.serial.as_deref())?;
@@ -260,6 +281,13 @@ fn on_drive(
         What::Ranges(ranges) => free::Found::of(stated_ranges(ranges, base)?),
         What::Free { gaps } => free::find(&mut drive, &geometry, base, *gaps)?,
     };
+    let mut found = found;
+    if !matches!(ask.what, What::Free { .. }) {
+        found.volumes = free::holdings(&mut drive, &geometry, base)?;
+    }
+    if watch.stop() {
+        return Err(TrimError::Interrupted);
+    }
     let paths = paths::find(&mut drive, &geometry, ask.method)?;
     let mut report = TrimReport {
         schema: "drivethru-trim/1",
@@ -274,6 +302,7 @@ fn on_drive(
         volumes: found.volumes,
         left_alone: found.left_alone,
         failed_proofs: Vec::new(),
+        stamp_left: None,
         proof: None,
         done: None,
         verified: None,
@@ -451,6 +480,9 @@ impl Work<'_> {
         watch.log(&begin).map_err(Stopped::Log)?;
         let mut proven = None;
         for mut path in paths {
+            if watch.stop() {
+                return Err(Stopped::Interrupted);
+            }
             let (ranges, _) = lay_out(Some(&path));
             let Some(scratch) = Scratch::place(&ranges, &path, self.geometry.block_bytes) else {
                 self.refuse(
@@ -464,7 +496,11 @@ impl Work<'_> {
                 .check_identity(&mut self.drive, &self.geometry, &self.identity)?;
             let permit = Permit::to_discard(self.geometry.block_bytes, ranges.clone())
                 .map_err(|e| Stopped::Drive(self.drive.odd(e.to_string())))?;
-            match self.prove(&mut path, scratch, &permit)? {
+            match self.prove(&mut path, scratch)? {
+                Tried::Broken { error, stamp_left } => {
+                    self.report.stamp_left = stamp_left;
+                    return Err(Stopped::Drive(*error));
+                }
                 Tried::Refused(why) => self.refuse(path.method, why),
                 Tried::Judged(proof) => {
                     let entry = LogEntry::Proof {
@@ -528,20 +564,15 @@ impl Work<'_> {
         self.report.refused.push(Refused { method, why });
     }
 
-    fn prove(
-        &mut self,
-        path: &mut paths::Path,
-        scratch: Scratch,
-        permit: &Permit,
-    ) -> Result<Tried, DriveError> {
+    fn prove(&mut self, path: &mut paths::Path, scratch: Scratch) -> Result<Tried, DriveError> {
         let tried = proof::prove(
             &mut self.drive,
             self.session.claim(),
             path,
             scratch,
             &self.geometry,
-            permit,
             self.session.nonce(),
+            self.session.attentions(),
         );
         self.drive.permits.clear();
         tried
@@ -557,6 +588,7 @@ impl Work<'_> {
         let block_bytes = self.geometry.block_bytes;
         let clock = self.drive.clock();
         let start = clock.now();
+        let mut looked_at = start;
         let total_bytes = self.report.plan.bytes;
         watch.progress(0, total_bytes);
         for command in plan::commands(ranges, &path.limits) {
@@ -564,6 +596,12 @@ impl Work<'_> {
                 return Err(Stopped::Interrupted);
             }
             let before = clock.now();
+            if before.saturating_sub(looked_at) >= LOOK_EVERY {
+                // Not every bridge tells that its drive was changed, and the kernel keeps it to itself.
+                self.session
+                    .check_identity(&mut self.drive, &self.geometry, &self.identity)?;
+                looked_at = before;
+            }
             let result = path.discard(&mut self.drive, self.session.claim(), &command, block_bytes);
             let took = clock.now().saturating_sub(before);
             let entry = LogEntry::Trim {
@@ -592,8 +630,10 @@ impl Work<'_> {
     fn edges(&mut self, ranges: &[BlockRange]) -> Result<Vec<(u64, Vec<u8>)>, DriveError> {
         let mut places = Vec::new();
         for range in ranges.iter().take(WATCHED_RANGES) {
-            places.extend(range.first.checked_sub(1));
-            places.extend(range.end().filter(|end| *end < self.geometry.blocks));
+            // Only of the target itself: what is beside it may be in use, and change.
+            let (start, blocks) = (self.report.target.start_block, self.report.target.blocks);
+            places.extend(range.first.checked_sub(1).filter(|place| *place >= start));
+            places.extend(range.end().filter(|end| *end < start + blocks));
         }
         let trimmed = |block: u64| {
             let at = ranges.partition_point(|r| r.first <= block);
@@ -652,10 +692,21 @@ impl Work<'_> {
             places.dedup();
             for place in places {
                 let block = range.first + place;
-                let data = self.drive.read_blocks(block, 1, block_bytes, false)?;
+                let data = proof::read_past_caches(
+                    &mut self.drive,
+                    BlockRange {
+                        first: block,
+                        count: 1,
+                    },
+                    block_bytes,
+                )?
+                .0;
                 verified.samples += 1;
-                if proven != Outcome::Zeroed || data.iter().all(|b| *b == 0) {
+                if data.iter().all(|b| *b == 0) {
                     verified.as_proven += 1;
+                } else if proven != Outcome::Zeroed {
+                    // Anything may stand there, what was there before too: nobody can tell.
+                    verified.cannot_tell += 1;
                 } else {
                     verified.found(format!("block {block} was trimmed and does not read as zeroes"));
                 }

@@ -26,7 +26,19 @@ pub fn run_mounted(mount: &Mount, options: &OpenOptions, ask: &Ask) -> Result<Tr
             .sysfs
             .by_number(true, major.parse().ok()?, minor.parse().ok()?)
     });
-    // Without a device of its own (btrfs, tmpfs, a network) only the file system knows; it says so itself.
+    if ask.verify {
+        return Err(TrimError::BadRange(
+            "--verify needs the file system unmounted: what it discarded nobody else knows".to_owned(),
+        ));
+    }
+    if facts.is_none() {
+        // Several devices (btrfs), none at all, or a mapped one: which disks would be trimmed is not known here.
+        return Err(Refusal::UsageUnknown {
+            device: name,
+            why: "what is mounted here has no one disk of its own; fstrim is the tool for it".to_owned(),
+        }
+        .into());
+    }
     let closed = match facts
         .as_ref()
         .map(|f| (f.discard_max_bytes, &f.provisioning_mode))
@@ -77,6 +89,7 @@ pub fn run_mounted(mount: &Mount, options: &OpenOptions, ask: &Ask) -> Result<Tr
         volumes: Vec::new(),
         left_alone: Vec::new(),
         failed_proofs: Vec::new(),
+        stamp_left: None,
         proof: None,
         done: None,
         verified: None,

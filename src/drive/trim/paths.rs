@@ -38,6 +38,16 @@ impl Method {
     /// The order in which they are tried.
     pub const ORDER: [Self; 4] = [Self::Kernel, Self::Unmap, Self::Ata, Self::WriteSame];
 
+    /// What the command is called where harmful commands are remembered.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Unmap => "UNMAP",
+            Self::Ata => "DATA SET MANAGEMENT",
+            Self::WriteSame => "WRITE SAME (16)",
+            Self::Kernel | Self::Fitrim | Self::PunchHole => "",
+        }
+    }
+
     /// The word for it in every output and after `--method`.
     pub fn word(self) -> &'static str {
         match self {
@@ -82,6 +92,12 @@ pub struct Paths {
     pub refused: Vec<Refused>,
 }
 
+/// A device that discards only in units larger than this, or less than this in one command, is no use here.
+const UNIT_BYTES_MAX: u64 = 16 << 20;
+const COMMAND_BYTES_MIN: u64 = 64 << 10;
+/// No range is cut finer than this: drives round to their pages, and not all of them inward.
+const LEAST_UNIT_BYTES: u64 = 4096;
+
 /// Longest list of ATA ranges that is sent, in blocks of 512 bytes: one transfer that every bridge carries.
 const PAYLOAD_BLOCKS_MAX: u16 = 128;
 
@@ -100,12 +116,46 @@ pub fn find(drive: &mut Drive, geometry: &Geometry, only: Option<Method>) -> Res
             Method::WriteSame => write_same(geometry, &pages),
             Method::Fitrim | Method::PunchHole => Err("not a way to a device".to_owned()),
         };
+        let found = found
+            .and_then(|path| in_whole_pages(drive, geometry, path))
+            .and_then(|path| match drive.avoided(path.method.command()) {
+                Some(why) => Err(why),
+                None => Ok(path),
+            });
         match found {
             Ok(path) => paths.open.push(path),
             Err(why) => paths.refused.push(Refused { method, why }),
         }
     }
     Ok(paths)
+}
+
+/// Nothing finer than a page of 4 KiB or a physical sector, and nothing absurd.
+fn in_whole_pages(drive: &Drive, geometry: &Geometry, mut path: Path) -> Result<Path, String> {
+    let block = u64::from(geometry.block_bytes);
+    let physical = drive
+        .identify()
+        .and_then(|i| i.physical_sector())
+        .map_or(0, |s| u64::from(s.bytes()));
+    let page = LEAST_UNIT_BYTES.max(physical) / block;
+    let limits = &mut path.limits;
+    if limits.granularity_blocks < page.max(1) {
+        limits.granularity_blocks =
+            limits.granularity_blocks.max(1) * page.max(1).div_ceil(limits.granularity_blocks.max(1));
+    }
+    if limits.granularity_blocks.saturating_mul(block) > UNIT_BYTES_MAX {
+        return Err(format!(
+            "it discards only units of {} blocks",
+            limits.granularity_blocks
+        ));
+    }
+    let most = limits
+        .command_blocks
+        .min(limits.range_blocks.saturating_mul(limits.ranges as u64));
+    if most.saturating_mul(block) < COMMAND_BYTES_MIN || most < limits.granularity_blocks {
+        return Err(format!("one command carries only {most} blocks"));
+    }
+    Ok(path)
 }
 
 /// The VPD pages about discarding, where the device is known to bear being asked.
@@ -158,6 +208,11 @@ fn kernel(drive: &Drive, geometry: &Geometry) -> Result<Path, String> {
     let facts = drive.facts();
     if facts.block_node.is_none() || drive.is_simulated() {
         return Err("no block device of the kernel's own".to_owned());
+    }
+    if facts.provisioning_mode.as_deref() == Some("writesame_zero") {
+        return Err(
+            "the kernel would fill it with zeroes instead (provisioning_mode is writesame_zero)".to_owned(),
+        );
     }
     match facts.discard_max_bytes {
         Some(max) if max >= u64::from(geometry.block_bytes) => Ok(Path {

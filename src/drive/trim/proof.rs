@@ -44,6 +44,8 @@ pub enum Outcome {
     WritesLost,
     /// The drive has other data at that LBA than the host.
     AddressesDiffer,
+    /// What was written is to be read at another address, too.
+    Aliased,
 }
 
 impl Outcome {
@@ -54,7 +56,7 @@ impl Outcome {
 
     /// Whether nothing more must be tried on this device.
     pub fn ends_all(self) -> bool {
-        matches!(self, Self::NeighbourHarmed | Self::WritesLost)
+        matches!(self, Self::NeighbourHarmed | Self::WritesLost | Self::Aliased)
     }
 
     /// In words.
@@ -73,6 +75,7 @@ impl Outcome {
                 "blocks beside the trimmed range changed: the device trims what it was not told to"
             }
             Self::WritesLost => "what was written did not come back",
+            Self::Aliased => "what was written shows up at another address too",
             Self::AddressesDiffer => {
                 "the drive holds other data at that address than the host sees there: the bridge moves, joins or encrypts blocks"
             }
@@ -122,37 +125,41 @@ impl Scratch {
         let block = u64::from(block_bytes.max(1));
         let unit = path.limits.granularity_blocks.max(1);
         let neighbour = NEIGHBOUR_BYTES.div_ceil(block);
-        // As large as there is room for, and whole units.
-        let page = (4096 / block).max(1);
-        for wanted in [SCRATCH_BYTES / block, 65_536 / block, page, 1] {
-            let wanted = wanted.max(unit).div_ceil(unit).checked_mul(unit)?;
-            let total = wanted
-                .checked_add(neighbour.checked_mul(2)?)?
-                .checked_add(unit.max(page))?;
+        // As large as there is room for. Start and end are odd multiples of the unit: a device that widens a range to anything
+        // larger than the unit then reaches a neighbour, and is found out.
+        let offset = path.limits.alignment_blocks % unit;
+        for wanted in [SCRATCH_BYTES / block, 65_536 / block, 8192 / block, 1] {
+            // An even number of units, so that the end is odd where the start is.
+            let units = wanted.div_ceil(unit).max(2).next_multiple_of(2);
+            let inner_blocks = units.checked_mul(unit)?;
+            // Neighbours of at least a unit, so that a whole wider unit on either side lies within.
+            let beside = neighbour.max(unit);
+            let total = inner_blocks.checked_add(beside.checked_mul(2)?)?;
             if total > largest.count {
                 continue;
             }
-            let middle = largest.first + (largest.count - total) / 2 + neighbour;
-            let step = if unit > 1 {
-                unit
-            } else if wanted >= page {
-                page
-            } else {
-                1
+            let middle = largest.first + (largest.count - total) / 2 + beside;
+            let odd = |from: u64| {
+                let index = from.saturating_sub(offset).div_ceil(unit);
+                let index = if index % 2 == 1 { index } else { index + 1 };
+                index.checked_mul(unit)?.checked_add(offset)
             };
-            let offset = path.limits.alignment_blocks % unit;
-            let first = middle
-                .saturating_sub(offset)
-                .div_ceil(step)
-                .checked_mul(step)?
-                .checked_add(offset)?;
-            let inner = BlockRange { first, count: wanted };
-            let whole = BlockRange {
-                first: first.checked_sub(neighbour)?,
-                count: wanted + 2 * neighbour,
-            };
-            if largest.holds(whole) {
-                return Some(Self { whole, inner });
+            // As near the middle as it goes, else as near the start.
+            for first in [odd(middle)?, odd(largest.first + beside)?] {
+                let Some(start) = first.checked_sub(beside) else {
+                    continue;
+                };
+                let inner = BlockRange {
+                    first,
+                    count: inner_blocks,
+                };
+                let whole = BlockRange {
+                    first: start,
+                    count: inner_blocks + 2 * beside,
+                };
+                if largest.holds(whole) {
+                    return Some(Self { whole, inner });
+                }
             }
         }
         None
@@ -166,6 +173,12 @@ pub(super) enum Tried {
     Judged(Box<Proof>),
     /// The device or the kernel refused it outright: nothing was discarded.
     Refused(String),
+    /// A command failed: nothing more is to be sent.
+    Broken {
+        error: Box<DriveError>,
+        /// Blocks that still hold the stamp.
+        stamp_left: Option<(u64, u64)>,
+    },
 }
 
 /// Proves one path. The drive's own contents of the scratch range are put back unless it worked.
@@ -178,12 +191,12 @@ pub(super) fn prove(
     path: &mut Path,
     scratch: Scratch,
     geometry: &Geometry,
-    permit: &Permit,
     nonce: u64,
+    attentions: u64,
 ) -> Result<Tried, DriveError> {
     let block_bytes = geometry.block_bytes;
     let count = |range: BlockRange| u32::try_from(range.count).unwrap_or(u32::MAX);
-    let mut proof = Proof {
+    let proof = Proof {
         method: path.method,
         stamped: (scratch.whole.first, scratch.whole.count),
         discarded: (scratch.inner.first, scratch.inner.count),
@@ -195,77 +208,158 @@ pub(super) fn prove(
         shift_blocks: None,
     };
     let before = drive.read_blocks(scratch.whole.first, count(scratch.whole), block_bytes, false)?;
+    if drive.attentions() != attentions {
+        return Err(drive.odd("it was reset, or its medium changed, while it was looked at".to_owned()));
+    }
     let stamped = stamp::stamp(scratch.whole.first, scratch.whole.count, nonce, block_bytes);
-    let writing = permit
-        .clone()
-        .with_scratch(scratch.whole)
+    // Nothing is proven yet: no more than this is permitted meanwhile.
+    let writing = Permit::to_discard(block_bytes, vec![scratch.whole])
+        .and_then(|p| p.with_scratch(scratch.whole))
         .map_err(|_| drive.odd("the scratch range is not within what was permitted".to_owned()))?;
     drive.permits.put(writing.clone());
-    drive.write_blocks(scratch.whole.first, &stamped, block_bytes)?;
-    drive.flush_cache()?;
-    let (written, _) = read_past_caches(drive, scratch.whole, block_bytes)?;
-    if written != stamped {
-        // Whoever loses writes cannot be trusted to put anything back either.
-        proof.words = Outcome::WritesLost.words().to_owned();
-        return Ok(Tried::Judged(Box::new(proof)));
-    }
-    if path.method == Method::Ata {
-        match same_addresses(drive, scratch, &stamped, block_bytes, nonce)? {
-            Same::Yes => {
-                proof.same_lba_by_ata = true;
-                drive.permits.put(writing.clone().with_ata());
-            }
-            Same::No { shift_blocks, why } => {
-                proof.outcome = Outcome::AddressesDiffer;
-                proof.shift_blocks = shift_blocks;
-                proof.words = why;
-                put_back(drive, scratch, &before, block_bytes)?;
-                return Ok(Tried::Judged(Box::new(proof)));
-            }
+    let trial = Trial {
+        claim,
+        scratch,
+        before: &before,
+        stamped: &stamped,
+        writing: &writing,
+        geometry,
+        nonce,
+    };
+    match trial.run(drive, path, proof) {
+        Ok(tried) => Ok(tried),
+        Err(error) => {
+            // What can be mended is; where the device takes nothing any more, its user is told.
+            let left = trial.put_back(drive).is_err();
+            Ok(Tried::Broken {
+                error: Box::new(error),
+                stamp_left: left.then_some((scratch.whole.first, scratch.whole.count)),
+            })
         }
     }
-    match path.discard_to_prove(drive, claim, scratch.inner, block_bytes) {
-        Ok(()) => {}
-        Err(error) if is_refusal(&error) => {
-            put_back(drive, scratch, &before, block_bytes)?;
-            return Ok(Tried::Refused(error.to_string()));
+}
+
+/// One proof, from the stamp on.
+struct Trial<'a> {
+    claim: Option<&'a Claim>,
+    scratch: Scratch,
+    before: &'a [u8],
+    stamped: &'a [u8],
+    writing: &'a Permit,
+    geometry: &'a Geometry,
+    nonce: u64,
+}
+
+impl Trial<'_> {
+    fn run(&self, drive: &mut Drive, path: &mut Path, mut proof: Proof) -> Result<Tried, DriveError> {
+        let (scratch, block_bytes) = (self.scratch, self.geometry.block_bytes);
+        drive.write_blocks(scratch.whole.first, self.stamped, block_bytes)?;
+        drive.flush_cache()?;
+        let (written, _) = read_past_caches(drive, scratch.whole, block_bytes)?;
+        if written != self.stamped {
+            // Whoever loses writes cannot be trusted to put anything back either.
+            return Ok(proof.ended(Outcome::WritesLost));
         }
-        Err(error) => return Err(error),
-    }
-    drive.flush_cache()?;
-    if let Some(claim) = claim {
-        claim.flush_buffers()?;
-    }
-    let (after, how) = read_past_caches(drive, scratch.whole, block_bytes)?;
-    proof.read_back.push(how);
-    let mut outcome = judge(&after, &stamped, scratch, block_bytes, path.promises_zeroes);
-    if proof.same_lba_by_ata && outcome.is_proven() {
-        // The drive's own word: the bridge may have a cache of its own.
-        proof.read_back.push("ata");
-        let size = block_bytes as usize;
-        let skip = (scratch.inner.first - scratch.whole.first) as usize * size;
-        let from_drive = read_ata(drive, scratch.inner.first, scratch.inner.count, block_bytes)?;
-        let from_host = after.get(skip..).and_then(|rest| rest.get(..from_drive.len()));
-        if from_host != Some(&from_drive) {
-            outcome = match stamp::reads(
+        if let Some(place) = self.alias(drive)? {
+            self.put_back(drive)?;
+            proof.words = format!(
+                "block {} shows up at block {place} too: the device has less room than it claims",
+                scratch.whole.first
+            );
+            proof.outcome = Outcome::Aliased;
+            return Ok(Tried::Judged(Box::new(proof)));
+        }
+        if path.method == Method::Ata {
+            match same_addresses(drive, scratch, self.stamped, block_bytes, self.nonce)? {
+                Same::Yes => {
+                    proof.same_lba_by_ata = true;
+                    drive.permits.put(self.writing.clone().with_ata());
+                }
+                Same::No { shift_blocks, why } => {
+                    proof.outcome = Outcome::AddressesDiffer;
+                    proof.shift_blocks = shift_blocks;
+                    proof.words = why;
+                    self.put_back(drive)?;
+                    return Ok(Tried::Judged(Box::new(proof)));
+                }
+            }
+        }
+        match path.discard_to_prove(drive, self.claim, scratch.inner, block_bytes) {
+            Ok(()) => {}
+            Err(error) if is_refusal(&error) => {
+                self.put_back(drive)?;
+                return Ok(Tried::Refused(error.to_string()));
+            }
+            Err(error) => return Err(error),
+        }
+        drive.flush_cache()?;
+        if let Some(claim) = self.claim {
+            claim.flush_buffers()?;
+        }
+        let (after, how) = read_past_caches(drive, scratch.whole, block_bytes)?;
+        proof.read_back.push(how);
+        let mut outcome = judge(&after, self.stamped, scratch, block_bytes, path.promises_zeroes);
+        if proof.same_lba_by_ata && outcome.is_proven() {
+            // The drive's own word, of the neighbours too: the bridge may have a cache of its own.
+            proof.read_back.push("ata");
+            let from_drive = read_ata(drive, scratch.whole.first, scratch.whole.count, block_bytes)?;
+            outcome = judge(
                 &from_drive,
-                stamped.get(skip..skip + from_drive.len()).unwrap_or_default(),
+                self.stamped,
+                scratch,
                 block_bytes,
-            ) {
-                Reads::Zeroed => Outcome::Zeroed,
-                Reads::Unchanged => Outcome::Unchanged,
-                Reads::Partly => Outcome::Incomplete,
-                Reads::Other if path.promises_zeroes => Outcome::BrokenPromise,
-                Reads::Other => Outcome::UndefinedButAllowed,
-            };
+                path.promises_zeroes,
+            );
         }
+        if !outcome.is_proven() {
+            self.put_back(drive)?;
+        }
+        Ok(proof.ended(outcome))
     }
-    proof.outcome = outcome;
-    proof.words = outcome.words().to_owned();
-    if !outcome.is_proven() && outcome != Outcome::NeighbourHarmed {
-        put_back(drive, scratch, &before, block_bytes)?;
+
+    fn put_back(&self, drive: &mut Drive) -> Result<(), DriveError> {
+        drive.write_blocks(self.scratch.whole.first, self.before, self.geometry.block_bytes)?;
+        drive.flush_cache()
     }
-    Ok(Tried::Judged(Box::new(proof)))
+
+    /// Where else the first stamped block is to be read. Of a drive that tells its own size that is not asked; a stick with less
+    /// room than it claims begins again at 0 somewhere, mostly after a power of two.
+    fn alias(&self, drive: &mut Drive) -> Result<Option<u64>, DriveError> {
+        if drive.identify().is_some() {
+            return Ok(None);
+        }
+        let first = self.scratch.whole.first;
+        let powers = (11..63).map(|k| 1u64 << k);
+        let shares = (1..8).map(|j| self.geometry.blocks >> j);
+        let mut places: Vec<u64> = powers
+            .chain(shares)
+            .filter(|size| *size > 0 && *size <= first)
+            .map(|size| first % size)
+            .filter(|place| {
+                !self.scratch.whole.holds(BlockRange {
+                    first: *place,
+                    count: 1,
+                })
+            })
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let block = drive.read_blocks(place, 1, self.geometry.block_bytes, false)?;
+            if stamp::address_in(&block, self.nonce) == Some(first) {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Proof {
+    fn ended(mut self, outcome: Outcome) -> Tried {
+        self.outcome = outcome;
+        outcome.words().clone_into(&mut self.words);
+        Tried::Judged(Box::new(self))
+    }
 }
 
 /// The command was turned down as such (invalid opcode or field, aborted, not supported), so that nothing was done.
@@ -277,15 +371,14 @@ fn is_refusal(error: &DriveError) -> bool {
         }
         DriveError::Avoided { .. } => true,
         DriveError::Transport(TransportError::Os { source, .. }) => {
-            matches!(source, Errno::EOPNOTSUPP | Errno::EREMOTEIO | Errno::ENOTTY)
+            // EIO too: a bridge that rejects what the kernel makes of it.
+            matches!(
+                source,
+                Errno::EOPNOTSUPP | Errno::EREMOTEIO | Errno::ENOTTY | Errno::EIO
+            )
         }
         _ => false,
     }
-}
-
-fn put_back(drive: &mut Drive, scratch: Scratch, before: &[u8], block_bytes: u32) -> Result<(), DriveError> {
-    drive.write_blocks(scratch.whole.first, before, block_bytes)?;
-    drive.flush_cache()
 }
 
 fn judge(after: &[u8], stamped: &[u8], scratch: Scratch, block_bytes: u32, promises_zeroes: bool) -> Outcome {
@@ -309,7 +402,7 @@ fn judge(after: &[u8], stamped: &[u8], scratch: Scratch, block_bytes: u32, promi
 }
 
 /// Reads with FUA, or plainly where the device does not know that.
-fn read_past_caches(
+pub(super) fn read_past_caches(
     drive: &mut Drive,
     range: BlockRange,
     block_bytes: u32,
@@ -418,9 +511,11 @@ mod tests {
                     prop_assert!(s.inner.first > s.whole.first && s.inner.end() < s.whole.end());
                     prop_assert_eq!(s.inner.count % unit, 0);
                     prop_assert_eq!(s.inner.first % unit, offset % unit);
-                    prop_assert!(s.inner.count * u64::from(block_bytes) <= SCRATCH_BYTES.max(unit * u64::from(block_bytes)) + unit * u64::from(block_bytes));
+                    prop_assert_eq!((s.inner.first - offset % unit) / unit % 2, 1);
+                    prop_assert_eq!(s.inner.count / unit % 2, 0);
+                    prop_assert!(s.inner.count * u64::from(block_bytes) <= SCRATCH_BYTES + 2 * unit * u64::from(block_bytes));
                 }
-                None => prop_assert!(count < 4 * unit + 40, "{count}"),
+                None => prop_assert!(count < 8 * unit + 64, "{count}"),
             }
         }
     }

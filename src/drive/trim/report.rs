@@ -70,6 +70,8 @@ pub struct Verified {
     pub samples: u64,
     /// Of them, those that read as they should.
     pub as_proven: u64,
+    /// Those that do not read as zeroes, where none were promised: nobody can tell whether they were trimmed.
+    pub cannot_tell: u64,
     /// Blocks beside trimmed ranges that were compared with what they held before.
     pub neighbours: u64,
     /// What is wrong, one line each (at most 20).
@@ -142,7 +144,10 @@ pub struct TrimReport {
     /// Proofs that failed, in the order in which they were tried.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_proofs: Vec<Proof>,
-    /// The proof of the way that was used.
+    /// (First block of the whole disk, count) of what still holds the stamp of a proof in which the device failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stamp_left: Option<(u64, u64)>,
+    /// The proof of the way that was used; its addresses count the whole disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// What was done.

@@ -24,6 +24,8 @@ pub enum Reach {
     Nothing,
     /// One sector behind the range as well.
     Neighbour,
+    /// All units of so many sectors that the range touches.
+    Widened(u64),
 }
 
 /// What goes wrong with writes that are answered with success.
@@ -275,15 +277,17 @@ impl Media {
 
     /// Discards sectors.
     pub fn trim(&mut self, first: u64, count: u64) -> Result<(), MediumError> {
-        let further = match self.reach {
+        let end = first.saturating_add(count);
+        let (first, end) = match self.reach {
             Reach::Nothing => return Ok(()),
-            Reach::Exact => 0,
-            Reach::Neighbour => 1,
+            Reach::Exact => (first, end),
+            Reach::Neighbour => (first, end.saturating_add(1)),
+            Reach::Widened(unit) => (
+                first / unit.max(1) * unit.max(1),
+                end.checked_next_multiple_of(unit.max(1)).unwrap_or(end),
+            ),
         };
-        let end = first
-            .saturating_add(count)
-            .saturating_add(further)
-            .min(self.sectors);
+        let end = end.min(self.sectors);
         if end <= first {
             return Ok(());
         }

@@ -130,7 +130,12 @@ fn trim(permit: &Permit, ata: &AtaFields, cdb: &[u8], data: &Data) -> Result<(),
     if !permit.allows_ata() {
         return Err("it was not shown that the drive counts its sectors as the host does");
     }
-    let extend = cdb.get(1).is_some_and(|b| b & 1 == 1);
+    let field = |i: usize| cdb.get(i).copied().unwrap_or_default();
+    // One plain command: the length in blocks of 512 bytes, in COUNT or in the transport, to drive 0, asking for no registers.
+    if field(1) >> 5 != 0 || !matches!(field(2), 0x06 | 0x07) || field(13) & 0x10 != 0 || field(15) != 0 {
+        return Err("a field of this DATA SET MANAGEMENT is not understood");
+    }
+    let extend = field(1) & 1 == 1;
     let lba_is_zero = cdb.get(7..13).is_some_and(|lba| lba.iter().all(|b| *b == 0));
     if !extend || ata.feature != 1 || !lba_is_zero {
         return Err("a field of this DATA SET MANAGEMENT is not understood");
@@ -267,6 +272,30 @@ mod tests {
         assert!(!same(1000, 0, 8, 0), "0 means up to the end");
         assert!(!same(1000, 1, 0, 0), "without UNMAP it writes");
         assert!(!same(1000, 1, 8, 1), "not a block of zeros");
+    }
+
+    #[test]
+    fn a_list_whose_length_is_told_otherwise_is_refused() {
+        let (good, data) = trim_of(&[(100, 50)]);
+        assert!(allowed(&good, &data));
+        for (byte, value) in [
+            (1, 0xed),
+            (2, 0x00),
+            (2, 0x01),
+            (2, 0x02),
+            (2, 0x16),
+            (2, 0x26),
+            (2, 0xe6),
+            (13, 0x50),
+            (15, 4),
+        ] {
+            let mut cdb = good;
+            cdb[byte] = value;
+            assert!(!allowed(&cdb, &data), "byte {byte} = {value:02x}");
+        }
+        let mut in_transport = good;
+        in_transport[2] = 0x07;
+        assert!(allowed(&in_transport, &data));
     }
 
     #[test]
