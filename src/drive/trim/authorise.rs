@@ -400,10 +400,10 @@ impl Session {
         drive: &mut Drive,
         geometry: &Geometry,
         planned: &Identity,
-    ) -> Result<(), super::Stopped> {
+    ) -> Result<(), super::work::Stopped> {
         let device = drive.name().to_owned();
         let changed = |what: String| {
-            super::Stopped::Refused(Refusal::Changed {
+            super::work::Stopped::Refused(Refusal::Changed {
                 device: device.clone(),
                 what,
             })
@@ -425,7 +425,7 @@ impl Session {
         }
         let reply = drive.ata("IDENTIFY DEVICE", Taskfile::identify_device())?;
         let identify = Identify::parse(&reply.data.unwrap_or_default()).map_err(|source| {
-            super::Stopped::Drive(DriveError::Garbage {
+            super::work::Stopped::Drive(DriveError::Garbage {
                 device: device.clone(),
                 source,
             })
