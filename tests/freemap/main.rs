@@ -141,8 +141,13 @@ fn check(maker: &dyn Maker, seed: u64, tally: &Mutex<Tally>) -> Result<(), Strin
     let label = &case.label;
     let image = Image::open(&case.image)?;
     let window = Window::new(&image, case.volume).ok_or("the volume lies outside its image")?;
+    // What is read is what decides: there the damage is done later.
+    let reading = Reading {
+        volume: &window,
+        places: std::cell::RefCell::default(),
+    };
     let map = maker
-        .free_map(&window)
+        .free_map(&reading)
         .map_err(|e| format!("{label}: refused a sound volume: {e}"))?;
     well_formed(&map, case.volume.len_bytes).map_err(|e| format!("{label}: {e}"))?;
     if let Some(extent) = outside(&map.free, &case.free_by_tools) {
@@ -160,10 +165,11 @@ fn check(maker: &dyn Maker, seed: u64, tally: &Mutex<Tally>) -> Result<(), Strin
         .still_whole(&case, &trimmed)
         .map_err(|e| format!("{label}: with the free space overwritten: {e}"))?;
 
+    let places = reading.places.into_inner();
     let mut rng = Rng::new(seed ^ 0x5eed);
     let mut refused = 0;
     for round in 0..DAMAGES {
-        let damaged = Damaged::new(&window, &map, &mut rng);
+        let damaged = Damaged::new(&window, &map, &places, &mut rng);
         match maker.free_map(&damaged) {
             Err(_) => refused += 1,
             Ok(found) => {
@@ -237,7 +243,7 @@ struct Damaged<'a> {
 }
 
 impl<'a> Damaged<'a> {
-    fn new(volume: &'a dyn ReadAt, map: &FreeMap, rng: &mut Rng) -> Self {
+    fn new(volume: &'a dyn ReadAt, map: &FreeMap, places: &[(u64, u64)], rng: &mut Rng) -> Self {
         let size_bytes = volume.size_bytes();
         if rng.chance(5) {
             let cut = rng.below(size_bytes);
@@ -251,7 +257,7 @@ impl<'a> Damaged<'a> {
         let count = *rng.pick(&[1, 1, 1, 2, 3, 8, 64]);
         let mut changes = Vec::new();
         while changes.len() < count {
-            let at = used_byte(map, size_bytes, rng);
+            let at = used_byte(map, places, size_bytes, rng);
             let mut old = [0];
             let _ = volume.read_at(at, &mut old);
             // Zero bytes of metadata are many, and most of them mean nothing.
@@ -275,13 +281,14 @@ impl<'a> Damaged<'a> {
     }
 }
 
-/// A byte that the map does not call free, metadata rather than data.
-fn used_byte(map: &FreeMap, size_bytes: u64, rng: &mut Rng) -> u64 {
+/// A byte that the map does not call free: mostly one that was read, else any.
+fn used_byte(map: &FreeMap, places: &[(u64, u64)], size_bytes: u64, rng: &mut Rng) -> u64 {
     loop {
-        let at = if rng.chance(50) {
-            rng.below(size_bytes.min(1 << 16))
+        let at = if rng.chance(80) {
+            let (offset, len) = *rng.pick(places);
+            offset + rng.below(len)
         } else if rng.chance(50) {
-            rng.below(size_bytes.min(1 << 20))
+            rng.below(size_bytes.min(1 << 16))
         } else {
             rng.below(size_bytes)
         };
@@ -293,6 +300,26 @@ fn used_byte(map: &FreeMap, size_bytes: u64, rng: &mut Rng) -> u64 {
         if !free {
             return at;
         }
+    }
+}
+
+/// Notes what is read of a volume.
+struct Reading<'a> {
+    volume: &'a dyn ReadAt,
+    places: std::cell::RefCell<Vec<(u64, u64)>>,
+}
+
+impl ReadAt for Reading<'_> {
+    fn size_bytes(&self) -> u64 {
+        self.volume.size_bytes()
+    }
+
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> Result<(), ReadError> {
+        self.volume.read_at(offset_bytes, buffer)?;
+        if !buffer.is_empty() {
+            self.places.borrow_mut().push((offset_bytes, buffer.len() as u64));
+        }
+        Ok(())
     }
 }
 
