@@ -19,7 +19,17 @@ const NAMES_A_KERNEL: &str = "echo linux-image-amd64; echo '  Depends: linux-ima
 /// Without these there is no guest.
 const NEEDED: [&str; 5] = ["qemu-system-x86_64", "xz", "smartctl", "hdparm", "sg_inq"];
 /// Without these there are only some things that it cannot do.
-const WELCOME: [&str; 6] = ["lsusb", "usbip", "fio", "mkfs.ext4", "mkfs.vfat", "mkfs.exfat"];
+const WELCOME: [&str; 9] = [
+    "lsusb",
+    "usbip",
+    "fio",
+    "mkfs.ext4",
+    "mkfs.vfat",
+    "mkfs.exfat",
+    "sfdisk",
+    "mcopy",
+    "mkntfs",
+];
 
 /// One test at a time: a script that is still open for writing in a process just forked by another test cannot be run.
 static TURN: Mutex<()> = Mutex::new(());
