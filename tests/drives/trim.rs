@@ -196,8 +196,14 @@ fn a_bridge_that_moves_or_scrambles_blocks_gets_no_ata_trim() {
 
 #[test]
 fn a_drive_that_takes_whole_pages_takes_nobody_elses() {
-    for method in [Method::Ata, Method::Unmap, Method::WriteSame] {
-        let dock = Dock::new("asm1153e,trim=pages");
+    // The second drive does not say that its sectors are larger than 512 bytes.
+    for (spec, method) in [
+        ("asm1153e,trim=pages", Method::Ata),
+        ("asm1153e,trim=pages", Method::Unmap),
+        ("asm1153e,trim=pages", Method::WriteSame),
+        ("brandx-240gb,bridge=jms567,trim=pages", Method::Ata),
+    ] {
+        let dock = Dock::new(spec);
         let plan = [(2052, 100), (200_003, 300_000)];
         dock.sim().target_mut().poke(2051, &[0x77; 512]).unwrap();
         let run = trim(
