@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use drivethru::freemap::{FreeMap, ReadAt, ReadError, Window};
+use drivethru::freemap::{Extent, FreeMap, ReadAt, ReadError, Window};
 use support::{Case, Image, Maker, Rng, outside, total_bytes};
 
 /// Damaged copies of each image.
@@ -167,6 +167,14 @@ fn check(maker: &dyn Maker, seed: u64, tally: &Mutex<Tally>) -> Result<(), Strin
 
     let places = reading.places.into_inner();
     let mut rng = Rng::new(seed ^ 0x5eed);
+    // A damaged size may reach behind the file system, where none of its blocks is; all that is in use before stays forbidden.
+    let behind = end_of_use(&case, &map);
+    let mut nobodys = case.free_by_tools.clone();
+    nobodys.push(Extent {
+        start_bytes: behind,
+        len_bytes: case.volume.len_bytes.saturating_sub(behind),
+    });
+    let nobodys = support::merged(nobodys);
     let mut refused = 0;
     for round in 0..DAMAGES {
         let damaged = Damaged::new(&window, &map, &places, &mut rng);
@@ -175,7 +183,7 @@ fn check(maker: &dyn Maker, seed: u64, tally: &Mutex<Tally>) -> Result<(), Strin
             Ok(found) => {
                 well_formed(&found, damaged.size_bytes())
                     .map_err(|e| format!("{label}: damage {round} ({}): {e}", damaged.what))?;
-                if let Some(extent) = outside(&found.free, &case.free_by_tools) {
+                if let Some(extent) = outside(&found.free, &nobodys) {
                     return Err(format!(
                         "{label}: damage {round} ({}): {extent:?} is called free",
                         damaged.what
@@ -192,6 +200,20 @@ fn check(maker: &dyn Maker, seed: u64, tally: &Mutex<Tally>) -> Result<(), Strin
     tally.damaged += DAMAGES;
     tally.refused += refused;
     Ok(())
+}
+
+/// Behind this nothing belongs to the file system: where it ends, or, if its last whole unit is free, where that does (less than
+/// a unit can follow, which nobody can use).
+fn end_of_use(case: &Case, map: &FreeMap) -> u64 {
+    let last_free = case
+        .free_by_tools
+        .last()
+        .map_or(0, |e| e.start_bytes + e.len_bytes);
+    if last_free + u64::from(map.unit_bytes) > map.covered_bytes {
+        last_free
+    } else {
+        map.covered_bytes
+    }
 }
 
 /// Sorted, merged, not empty, within the volume.
