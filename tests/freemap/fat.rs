@@ -88,6 +88,11 @@ impl Maker for Fat {
         drivethru::freemap::fat::free_map(volume)
     }
 
+    /// FAT12 and FAT16 have one boot sector, FAT32 has a second.
+    fn size_has_a_witness(&self, case: &Case) -> bool {
+        case.label.starts_with("FAT32")
+    }
+
     fn still_whole(&self, case: &Case, image: &Path) -> Result<(), String> {
         let dir = image.parent().ok_or("no directory")?;
         let plain = dir.join("plain");

@@ -24,6 +24,11 @@ pub trait Maker: Sync {
     /// The reader to test.
     fn free_map(&self, volume: &dyn ReadAt) -> Result<FreeMap, Refusal>;
 
+    /// Whether a second place tells how large the file system is, so that a damaged size is noticed.
+    fn size_has_a_witness(&self, _case: &Case) -> bool {
+        true
+    }
+
     /// Called with an image whose free ranges were overwritten: the file system's own checker finds nothing, and each file
     /// holds what was written.
     fn still_whole(&self, case: &Case, image: &Path) -> Result<(), String>;
